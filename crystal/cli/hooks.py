@@ -1,0 +1,65 @@
+"""``crystal hooks``: every hook with its live implementations in call order, or one in full."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import inspect
+import sys
+
+import click
+
+from crystal.cli.listing import listing_option, print_rows
+from crystal.host.build import Host, HostOptions, build_host
+from crystal.host.manager import HookSpecification
+from crystal.hookspecs.pending import PENDING
+
+
+@click.command(name="hooks")
+@click.argument("name", required=False)
+@listing_option
+def command(name: str | None, form: str) -> None:
+    """List the hooks with their live implementations in call order; with NAME, show one in full."""
+    host = asyncio.run(build_host(HostOptions()))
+    if name is None:
+        headings = ("hook", "kind", "arguments", "implementations")
+        print_rows(form, headings, [_row(host, found) for found in host.plugins.specifications.values()])
+        return
+    specification = host.plugins.specifications.get(name)
+    if specification is None:
+        nearest = difflib.get_close_matches(name, host.plugins.specifications, n=1)
+        mend = f"did you mean {nearest[0]}?" if nearest else "'crystal hooks' lists them."
+        raise click.ClickException(f"there is no hook {name!r}; {mend}")
+    sys.stdout.write(describe(host, specification))
+
+
+def _row(host: Host, specification: HookSpecification) -> tuple[str, ...]:
+    plugins = ", ".join(found.plugin for found in host.plugins.implementations(specification.name))
+    if specification.name in PENDING:
+        plugins = f"(comes with {PENDING[specification.name]})"
+    raw = " (raw)" if specification.declaration.raw else ""
+    return (
+        specification.name,
+        specification.declaration.kind.value + raw,
+        ", ".join(specification.arguments),
+        plugins,
+    )
+
+
+def describe(host: Host, specification: HookSpecification) -> str:
+    """Return everything about one hook as text."""
+    declaration = specification.declaration
+    signature = str(inspect.signature(specification.function)).replace("'", "")
+    lines = [
+        f"{specification.name}{signature}",
+        f"kind      {declaration.kind.value}{' (raw)' if declaration.raw else ''}",
+        f"contract  {declaration.contract}",
+    ]
+    if declaration.guard:
+        lines.append("guard     an implementation that fails makes the call require the operator")
+    if specification.name in PENDING:
+        lines.append(f"pending   nothing calls it yet; it comes with {PENDING[specification.name]}")
+    lines += ["", inspect.getdoc(specification.function) or "", "", "implementations, in call order:"]
+    found = host.plugins.implementations(specification.name)
+    lines += [f"  {each.plugin}({', '.join(each.arguments)})" for each in found] or ["  none"]
+    return "\n".join(lines) + "\n"

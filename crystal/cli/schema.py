@@ -1,0 +1,48 @@
+"""``crystal schema NAME``: print a published JSON Schema."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from crystal.types.notes import NoteCode, Severity
+
+
+def _notes() -> dict[str, Any]:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A note of crystal",
+        "type": "object",
+        "required": ["code", "severity", "source", "text"],
+        "properties": {
+            "code": {"enum": [code.value for code in NoteCode]},
+            "severity": {"enum": [severity.value for severity in Severity]},
+            "source": {"type": "string"},
+            "text": {"type": "string"},
+        },
+    }
+
+
+def _script() -> dict[str, Any]:
+    from plugins_builtin.protocols.script_schema import SCRIPT_SCHEMA
+
+    return dict(SCRIPT_SCHEMA)
+
+
+def _run_events() -> dict[str, Any]:
+    from crystal.cli.printers.event_schema import RUN_EVENTS
+
+    return RUN_EVENTS
+
+
+SCHEMAS = {"notes": _notes, "run-events": _run_events, "script": _script}
+
+
+@click.command(name="schema")
+@click.argument("name", type=click.Choice(sorted(SCHEMAS)))
+def command(name: str) -> None:
+    """Print the JSON Schema of what people or programs read and write."""
+    sys.stdout.write(json.dumps(SCHEMAS[name](), indent=2) + "\n")

@@ -1,0 +1,210 @@
+"""Run one task from open to close: the events to a printer, the signals to the session, the end to an exit code.
+
+``crystal run``, ``crystal demo`` and the test kit all come through here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from crystal.cli.exit_codes import ExitCode, exit_code_of
+from crystal.cli.log import LogWriter
+from crystal.cli.safe_text import safe_text
+from crystal.engine.answers import Deny, Dismiss
+from crystal.engine.opening import SessionOptions, SetupError, open_session
+from crystal.engine.session import Session
+from crystal.engine.state import Surroundings
+from crystal.store.media import MediaStore, sniff_image
+from crystal.types._frozen import Frozen
+from crystal.types.events import (
+    ApprovalAsked,
+    ErrorRaised,
+    Event,
+    NoteAdded,
+    QuestionAsked,
+    SessionOpened,
+    TurnFinished,
+)
+from crystal.types.notes import Severity
+
+Listener = Callable[[Event], None]
+
+
+class Printer(Protocol):
+    """A reader of the events that writes one format."""
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+
+    def finish(self, exit_code: int, reason: str, detail: str, finished: TurnFinished | None) -> None:
+        """Write what comes last."""
+
+
+class Operator(Protocol):
+    """Someone who can be asked; answers through the session."""
+
+    def hear(self, event: ApprovalAsked | QuestionAsked, session: Session) -> None:
+        """Take a request; answer it now or later."""
+
+
+class Nobody:
+    """The operator of a headless run: every approval is denied, every question dismissed."""
+
+    def hear(self, event: ApprovalAsked | QuestionAsked, session: Session) -> None:
+        """Answer at once."""
+        answer = Deny(by="nobody") if isinstance(event, ApprovalAsked) else Dismiss(by="nobody")
+        asyncio.get_running_loop().call_soon(session.answer, event.request_id, answer)
+
+
+class TaskRequest(Frozen):
+    """One task and how to run it.
+
+    :param images: files to attach to the message.
+    :param quiet: drops notes from stderr.
+    :param listeners: hear every event besides the printer.
+    """
+
+    text: str
+    options: SessionOptions
+    printer: Printer
+    errors: TextIO
+    environ: Mapping[str, str]
+    operator: Operator = Nobody()
+    images: tuple[Path, ...] = ()
+    quiet: bool = False
+    listeners: tuple[Listener, ...] = ()
+    surroundings: Surroundings | None = None
+
+
+class TaskEnded(Frozen):
+    """How a task ended."""
+
+    exit_code: int
+    session_id: str
+    finished: TurnFinished | None
+
+
+async def run_task(request: TaskRequest) -> TaskEnded:
+    """Run the task.
+
+    :raises Exception: what :func:`open_session` raises, after the printer's last line.
+    """
+    run = _Run(request)
+    try:
+        images = _read_images(request.images)
+        session = await open_session(
+            request.options, run.hear, request.text, request.environ, request.surroundings
+        )
+    except Exception as error:
+        request.printer.finish(ExitCode.INVALID, "invalid", str(error), None)
+        raise
+    run.session = session
+    try:
+        with _signals(session):
+            media = MediaStore(request.options.home.media)
+            attached = tuple(media.put(data, name) for name, data in images)
+            finished = await session.send(request.text, attached)
+    finally:
+        await session.close()
+    code = ExitCode.INTERRUPTED if run.pipe_is_closed else exit_code_of(finished)
+    run.finish(code, finished)
+    return TaskEnded(exit_code=code, session_id=session.id, finished=finished)
+
+
+class _Run:
+    """Hands each event to the printer, the listeners and the operator."""
+
+    def __init__(self, request: TaskRequest) -> None:
+        self._request = request
+        self.session: Session | None = None
+        self.pipe_is_closed = False
+
+    def hear(self, event: Event) -> None:
+        for listener in self._request.listeners:
+            listener(event)
+        self._print(event)
+        if isinstance(event, NoteAdded) and not self._request.quiet:
+            note = event.note
+            if note.severity is not Severity.INFO or note.source == "crystal":
+                self._report(f"note: {note.text}")
+        if isinstance(event, (ApprovalAsked, QuestionAsked)) and self.session is not None:
+            self._request.operator.hear(event, self.session)
+
+    def _print(self, event: Event) -> None:
+        if self.pipe_is_closed:
+            return
+        try:
+            self._request.printer(event)
+        except BrokenPipeError:
+            self.pipe_is_closed = True
+            if self.session is not None:
+                self.session.interrupt()
+
+    def finish(self, code: ExitCode, finished: TurnFinished) -> None:
+        if code is not ExitCode.DONE:
+            self._report(finished.detail or _denied_sentence(finished))
+        if self.pipe_is_closed:
+            return
+        with contextlib.suppress(BrokenPipeError):
+            reason = "denied" if code is ExitCode.DENIED else finished.stop_reason.value
+            detail = finished.detail or (_denied_sentence(finished) if code is ExitCode.DENIED else "")
+            self._request.printer.finish(code, reason, detail, finished)
+
+    def _report(self, text: str) -> None:
+        # A reader of stderr that went away must not end the run.
+        with contextlib.suppress(OSError):
+            self._request.errors.write(f"crystal: {safe_text(text)}\n")
+            self._request.errors.flush()
+
+
+def _denied_sentence(finished: TurnFinished) -> str:
+    return f"The task is done, but {finished.denied} prompt(s) were denied or dismissed."
+
+
+def _read_images(paths: tuple[Path, ...]) -> tuple[tuple[str, bytes], ...]:
+    read = []
+    for path in paths:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise SetupError(f"--image {path}: {error.strerror or error}") from error
+        if not sniff_image(data):
+            raise SetupError(f"--image {path}: it is not a png, jpeg, gif or webp image.")
+        read.append((path.name, data))
+    return tuple(read)
+
+
+@contextlib.contextmanager
+def _signals(session: Session) -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP end the turn cleanly; outside the main thread signals are not ours."""
+    loop = asyncio.get_running_loop()
+    caught = []
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        try:
+            loop.add_signal_handler(name, session.interrupt)
+        except (ValueError, RuntimeError, NotImplementedError):
+            break
+        caught.append(name)
+    try:
+        yield
+    finally:
+        for name in caught:
+            loop.remove_signal_handler(name)
+
+
+@contextlib.contextmanager
+def contained_output() -> Iterator[None]:
+    """Send what plugins and in-process tools print to the log, so that the formats on stdout stay whole."""
+    printed, sys.stdout = sys.stdout, LogWriter()
+    try:
+        yield
+    finally:
+        sys.stdout = printed
+
+

@@ -1,0 +1,138 @@
+"""The gate before a tool runs: approval hooks, the policy, and the operator when the policy asks."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from crystal.engine.answers import Approve, Deny, Dismiss, Reply
+from crystal.engine.approval.grants import CallKey, is_allowed, key_of
+from crystal.engine.approval.policy import PolicyInput, decide
+from crystal.engine.state import SessionState
+from crystal.host.admission import RegisteredTool
+from crystal.store.permissions import Grant, add_grant
+from crystal.types._frozen import Frozen
+from crystal.types.approval import (
+    ApprovalFacts,
+    ApprovalOutcome,
+    ApprovalRecord,
+    Authority,
+    Classification,
+    GrantScope,
+    PolicyDecision,
+    Risk,
+)
+from crystal.types.events import ApprovalAsked, RequestAnswered
+from crystal.types.paths import ResolvedPath
+from crystal.types.tools import ToolCall
+
+FILE_WRITERS = frozenset(("write", "edit"))
+"""The built-in tools that Edit approval lets pass."""
+
+
+class Judged(Frozen):
+    """A prepared call with the class the host gives it, before any hook.
+
+    :param host: after classifiers, before the pre-classifier.
+    :param own: after the tool's pre-classifier.
+    :param failed: plugins whose classifier failed; the call then requires the operator.
+    """
+
+    host: Classification
+    own: Classification
+    paths: tuple[ResolvedPath, ...]
+    failed: tuple[str, ...]
+
+    @property
+    def is_plain_read(self) -> bool:
+        """Whether the call may run beside others."""
+        return (
+            self.own.risk is Risk.READ
+            and self.own.authority == Authority.WORKSPACE
+            and not self.failed
+            and not self.own.require_prompt
+        )
+
+
+async def approve_call(
+    state: SessionState, call: ToolCall, tool: RegisteredTool, judged: Judged
+) -> ApprovalRecord:
+    """Run the approval hooks and the policy, and ask the operator when the policy says so."""
+    heard = await state.host.hooks.on_approval(
+        call,
+        ApprovalFacts(
+            classification=judged.own,
+            mode=state.approval,
+            require_prompt=judged.own.require_prompt or bool(judged.failed),
+        ),
+    )
+    key = key_of(tool.plugin, call.name, call.arguments)
+    decision = decide(
+        PolicyInput(
+            mode=state.approval,
+            host=judged.host,
+            final=heard.facts.classification,
+            # A failed guard cannot be waived by a later hook.
+            require_prompt=heard.facts.require_prompt or bool(judged.failed) or bool(heard.failed_guards),
+            edits_files=tool.is_builtin and call.name in FILE_WRITERS,
+            granted=state.grants.cover(key),
+            allowed=is_allowed(key, state.allow),
+        )
+    )
+    record = ApprovalRecord(
+        host=judged.host,
+        final=heard.facts.classification,
+        decision=decision,
+        approved=decision.outcome is ApprovalOutcome.PASS,
+        answered_by="policy",
+        changes=(*heard.changes, *(f"{name}: guard failed" for name in (*judged.failed, *heard.failed_guards))),
+    )
+    if decision.outcome in (ApprovalOutcome.PASS, ApprovalOutcome.REJECT):
+        return record
+    return await _ask(state, call, record, decision, key)
+
+
+async def _ask(
+    state: SessionState, call: ToolCall, record: ApprovalRecord, decision: PolicyDecision, key: CallKey
+) -> ApprovalRecord:
+    request_id = state.ids.new("request")
+    waiting = state.requests.open(request_id)
+    state.emit(
+        ApprovalAsked(
+            request_id=request_id,
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            host=record.host,
+            final=record.final,
+            offered=decision.offered or (GrantScope.ONCE,),
+            reason=decision.reason,
+        )
+    )
+    try:
+        answer = await waiting
+    finally:
+        state.requests.close(request_id)
+    scope: GrantScope | None = None
+    approved, by = False, "operator"
+    match answer:
+        case Approve() if answer.scope in (decision.offered or (GrantScope.ONCE,)):
+            _remember(state, key, answer.scope)
+            scope, approved = answer.scope, True
+        case Deny() | Dismiss():
+            by = answer.by
+        case Approve() | Reply():
+            pass  # A scope that was not offered, or an answer to something else, lets nothing run.
+    word = scope.value if scope is not None else "deny"
+    state.emit(RequestAnswered(request_id=request_id, call_id=call.id, answer=word))
+    return dataclasses.replace(record, approved=approved, answered_by=by, scope=scope)
+
+
+def _remember(state: SessionState, key: CallKey, scope: GrantScope) -> None:
+    if scope is GrantScope.ONCE:
+        return
+    state.grants.add(key)
+    if scope is GrantScope.PERSISTENT:
+        add_grant(
+            state.home,
+            Grant(workspace=str(state.workspace), origin=key.origin, tool=key.tool, command=key.command),
+        )

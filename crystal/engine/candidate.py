@@ -1,0 +1,155 @@
+"""From deltas to transcript items: what a model said in one response, assembled in order. Pure, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from crystal.types._frozen import Frozen
+from crystal.types.items import AssistantItem, ModelItem, ReasoningItem, ToolCallItem
+from crystal.types.model import (
+    CallDelta,
+    FinishDelta,
+    FinishReason,
+    ModelDelta,
+    ReasoningDelta,
+    TextDelta,
+    Usage,
+    UsageDelta,
+)
+
+_CUT_SHORT = (FinishReason.LENGTH, FinishReason.FILTER, FinishReason.REFUSAL)
+
+
+class Candidate(Frozen):
+    """A complete response, not committed yet.
+
+    :param usage: ``None`` when the provider gave no figures.
+    :param dropped_calls: calls that were cut short and must not run.
+    """
+
+    items: tuple[ModelItem, ...]
+    finish: FinishReason
+    usage: Usage | None
+    dropped_calls: int = 0
+
+    @property
+    def calls(self) -> tuple[ToolCallItem, ...]:
+        """The tool calls in order."""
+        return tuple(item for item in self.items if isinstance(item, ToolCallItem))
+
+
+class _Part:
+    __slots__ = ("call_id", "key", "kind", "name", "pieces", "state")
+
+    def __init__(self, kind: type[ModelItem], key: str = "") -> None:
+        self.kind = kind
+        self.key = key
+        self.pieces: list[str] = []
+        self.call_id = ""
+        self.name = ""
+        self.state: Mapping[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        # Two halves of a surrogate pair may have come in two deltas; a lone half cannot be stored.
+        return "".join(self.pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class Accumulator:
+    """Takes the deltas of one response; parts keep the order in which they began."""
+
+    def __init__(self) -> None:
+        self._parts: list[_Part] = []
+        self._calls: dict[str, _Part] = {}
+        self._usage: Usage | None = None
+        self._finish: FinishDelta | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the end of the response was seen."""
+        return self._finish is not None
+
+    @property
+    def text(self) -> str:
+        """The assistant text so far."""
+        return "".join(part.text for part in self._parts if part.kind is AssistantItem)
+
+    def add(self, delta: ModelDelta) -> None:
+        """Take one delta."""
+        match delta:
+            case TextDelta():
+                self._open(AssistantItem).pieces.append(delta.text)
+            case ReasoningDelta():
+                part = self._open(ReasoningItem)
+                part.pieces.append(delta.text)
+                part.state = delta.state or part.state
+            case CallDelta():
+                self._add_call(delta)
+            case UsageDelta():
+                self._usage = delta.usage
+            case FinishDelta():
+                self._finish = delta
+            case _:
+                assert_never(delta)
+
+    def _open(self, kind: type[ModelItem]) -> _Part:
+        if not self._parts or self._parts[-1].kind is not kind:
+            self._parts.append(_Part(kind))
+        return self._parts[-1]
+
+    def _add_call(self, delta: CallDelta) -> None:
+        part = self._calls.get(delta.key)
+        if part is None:
+            part = self._calls[delta.key] = _Part(ToolCallItem, delta.key)
+            self._parts.append(part)
+        part.call_id = part.call_id or delta.call_id
+        part.name = delta.name or part.name
+        part.pieces.append(delta.arguments)
+        part.state = delta.state or part.state
+
+    def candidate(
+        self, new_id: Callable[[str], str], taken: Callable[[str], bool], redact: Callable[[str], str]
+    ) -> Candidate:
+        """Return the assembled response.
+
+        :param new_id: makes an id from a kind word.
+        :param taken: whether a call id is used in the session already; a repeated or missing one is renamed.
+        :param redact: takes secrets out of a text.
+        """
+        if self._finish is None:
+            raise ValueError("the response has no end yet")
+        reason = self._finish.reason
+        cut_short = reason in _CUT_SHORT
+        items: list[ModelItem] = []
+        used: set[str] = set()
+        for part in self._parts:
+            text = redact(part.text)
+            if part.kind is ToolCallItem:
+                if cut_short:
+                    continue
+                call_id = part.call_id
+                if not call_id or call_id in used or taken(call_id):
+                    call_id = new_id("call")
+                used.add(call_id)
+                items.append(
+                    ToolCallItem(
+                        id=new_id("item"), call_id=call_id, name=part.name, arguments=text, state=part.state
+                    )
+                )
+            elif part.kind is ReasoningItem and (text or part.state):
+                items.append(ReasoningItem(id=new_id("item"), text=text, state=part.state))
+            elif part.kind is AssistantItem and text.strip():
+                items.append(AssistantItem(id=new_id("item"), text=text))
+        if not cut_short:
+            reason = FinishReason.TOOL_CALLS if used else _without_calls(reason)
+        return Candidate(
+            items=tuple(items),
+            finish=reason,
+            usage=self._usage,
+            dropped_calls=len(self._calls) if cut_short else 0,
+        )
+
+
+def _without_calls(reason: FinishReason) -> FinishReason:
+    return FinishReason.STOP if reason is FinishReason.TOOL_CALLS else reason

@@ -1,0 +1,1 @@
+"""System prompts: the host's own texts and how one is composed."""

@@ -1,0 +1,75 @@
+"""Repair of a loaded transcript: every call gets exactly one result, directly behind its batch. Pure.
+
+The store only appends, so a result that was added later (an interrupted call found on resume) stands at the end there;
+arranging at every load puts it where it belongs, and a second resume finds nothing left to repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from crystal.engine.transcript import INTERRUPTED
+from crystal.types._frozen import Frozen
+from crystal.types.items import ModelItem, ToolCallItem, ToolResultItem
+
+
+class Repaired(Frozen):
+    """An arranged transcript.
+
+    :param added: results made for calls that had none; to be stored.
+    :param dropped: how many results had no call.
+    """
+
+    items: tuple[ModelItem, ...]
+    added: tuple[ToolResultItem, ...]
+    dropped: int
+
+
+def arrange(items: Iterable[ModelItem], new_id: Callable[[str], str]) -> Repaired:
+    """Return the items with each result behind the batch of its call, and results for calls without one."""
+    ordered: list[ModelItem | _Slot] = []
+    waiting: dict[str, list[_Slot]] = {}
+    batch: list[_Slot] = []
+    dropped = 0
+    for item in items:
+        if isinstance(item, ToolResultItem):
+            slots = waiting.get(item.call_id)
+            if slots:
+                slots.pop().result = item
+            else:
+                dropped += 1
+            continue
+        if isinstance(item, ToolCallItem):
+            slot = _Slot(item)
+            batch.append(slot)
+            waiting.setdefault(item.call_id, []).append(slot)
+            ordered.append(item)
+            continue
+        ordered.extend(batch)
+        batch = []
+        ordered.append(item)
+    ordered.extend(batch)
+    added: list[ToolResultItem] = []
+    arranged: list[ModelItem] = []
+    for entry in ordered:
+        if not isinstance(entry, _Slot):
+            arranged.append(entry)
+            continue
+        if entry.result is None:
+            entry.result = interrupted_result(entry.call, new_id("item"))
+            added.append(entry.result)
+        arranged.append(entry.result)
+    return Repaired(items=tuple(arranged), added=tuple(added), dropped=dropped)
+
+
+def interrupted_result(call: ToolCallItem, item_id: str) -> ToolResultItem:
+    """Return the result of a call that never got its own."""
+    return ToolResultItem(id=item_id, call_id=call.call_id, name=call.name, text=INTERRUPTED, failed=True)
+
+
+class _Slot:
+    """The place of one call's result."""
+
+    def __init__(self, call: ToolCallItem) -> None:
+        self.call = call
+        self.result: ToolResultItem | None = None

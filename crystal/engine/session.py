@@ -1,0 +1,88 @@
+"""A session: methods in, events out. Every surface drives this one class and reads its one stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+
+from crystal.engine.answers import Answer
+from crystal.engine.state import SessionState
+from crystal.engine.turn import run_turn
+from crystal.types.events import SessionClosed, TurnFinished
+from crystal.types.items import ImageRef
+from crystal.types.model import Usage
+from crystal.types.session import StopReason
+
+
+class TurnRunning(Exception):
+    """A turn is running; queue the text with ``follow_up`` or wait."""
+
+
+class Session:
+    """One open session. Made by :func:`crystal.engine.opening.open_session`."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._task: asyncio.Task[TurnFinished] | None = None
+        self._closed = False
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._state.session_id
+
+    async def send(self, text: str, images: tuple[ImageRef, ...] = ()) -> TurnFinished:
+        """Run one turn with a message of the operator and return how it ended.
+
+        :raises TurnRunning: when a turn is running.
+        """
+        if self._task is not None:
+            raise TurnRunning("A turn is running in this session; wait for it or queue the text.")
+        self._state.interrupted = False
+        self._task = asyncio.create_task(run_turn(self._state, text, images))
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            if not self._state.interrupted:
+                self._task.cancel()
+                raise
+            # Interrupted before its first step: nothing was stored.
+            finished = TurnFinished(
+                stop_reason=StopReason.INTERRUPTED,
+                detail="The turn was interrupted.",
+                model_calls=0,
+                tool_calls=0,
+                denied=0,
+                usage=Usage(),
+            )
+            self._state.emit(finished)
+            return finished
+        finally:
+            self._task = None
+
+    def follow_up(self, text: str) -> None:
+        """Queue a message for the running turn; it is delivered when the current tool batch or the turn ends."""
+        self._state.follow_ups.append(text)
+
+    def answer(self, request_id: str, answer: Answer) -> None:
+        """Answer an approval or a question.
+
+        :raises UnknownRequest: when no such request is open.
+        """
+        self._state.requests.answer(request_id, answer)
+
+    def interrupt(self) -> None:
+        """End the running turn promptly; streams, tools and their children end with it."""
+        if self._task is not None and not self._state.interrupted:
+            self._state.interrupted = True
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """End the session: its hooks hear it, the store is closed. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        state = self._state
+        await state.host.hooks.on_session_ended(state.facts)
+        await state.client.aclose()
+        state.store.close()
+        state.emit(SessionClosed(session_id=state.session_id))

@@ -1,0 +1,63 @@
+"""The calls of one response: side by side when all of them only read in the workspace, else one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+
+from crystal.engine.arguments import ArgumentsFault
+from crystal.engine.budgets import Spent
+from crystal.engine.loop_guard import STOP_AT, WARN_AT, WARNING, LoopGuard
+from crystal.engine.state import SessionState
+from crystal.engine.tool_call import PreparedCall, judge_call, prepare_call, run_call
+from crystal.types.items import ToolCallItem, ToolResultItem
+
+
+class RepeatedCall(Exception):
+    """The same call gave the same result too often; the message names the tool."""
+
+
+async def run_batch(
+    state: SessionState, items: Sequence[ToolCallItem], spent: Spent, guard: LoopGuard
+) -> None:
+    """Run the calls and store their results in call order, each as soon as those before it are there.
+
+    :raises RepeatedCall: when the loop guard ends the turn; every call of the batch has its result then.
+    """
+    prepared = [await prepare_call(state, item) for item in items]
+    repeated: str | None = None
+    if len(prepared) > 1 and all(_may_run_beside(state, call) for call in prepared):
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(run_call(state, call, spent)) for call in prepared]
+            for call, task in zip(prepared, running, strict=True):
+                repeated = _commit(state, call, await task, guard) or repeated
+    else:
+        for call in prepared:
+            repeated = _commit(state, call, await run_call(state, call, spent), guard) or repeated
+    if repeated is not None:
+        raise RepeatedCall(
+            f"The model called '{repeated}' with the same arguments and got the same result {STOP_AT} times running."
+        )
+
+
+def _may_run_beside(state: SessionState, prepared: PreparedCall) -> bool:
+    if prepared.tool is None:
+        return True
+    if not prepared.tool.contribution.parallel:
+        return False
+    try:
+        return judge_call(state, prepared.call, prepared.tool).is_plain_read
+    except ArgumentsFault:
+        return True
+
+
+def _commit(
+    state: SessionState, prepared: PreparedCall, result: ToolResultItem, guard: LoopGuard
+) -> str | None:
+    """Store a result; return the tool's name when the guard says that the turn must end."""
+    count = guard.add(prepared.call.name, prepared.item.arguments, result.text)
+    if count == WARN_AT:
+        result = dataclasses.replace(result, text=result.text + WARNING)
+    state.transcript.add(result)
+    return prepared.call.name if count >= STOP_AT else None

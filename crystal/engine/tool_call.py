@@ -1,0 +1,284 @@
+"""One tool call from the model's words to its result: hook, schema, fence, class, approval, run, truncate, hook.
+
+The order of the steps is the order of the functions in this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from crystal.engine.approval.classify import Classified, apply_pre_classifier, classify
+from crystal.engine.approval.gate import FILE_WRITERS, Judged, approve_call
+from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments
+from crystal.engine.budgets import Spent, calls_left
+from crystal.engine.state import SessionState
+from crystal.engine.tool_context import make_context
+from crystal.host.admission import RegisteredTool
+from crystal.store.errors import MediaError
+from crystal.types._frozen import Frozen
+from crystal.types._readonly import read_only
+from crystal.types.approval import ApprovalRecord, Risk
+from crystal.types.events import ToolCallFinished, ToolCallStarted
+from crystal.types.items import IMAGE_TYPES, ImageRef, ToolCallItem, ToolResultItem
+from crystal.types.notes import NoteCode
+from crystal.types.paths import PathZone
+from crystal.types.tools import ClassifierFacts, ToolCall, ToolOutput
+from crystal.workspace.fence import PathRefused
+from crystal.workspace.limits import truncate_output
+
+DENIED = "The operator did not approve this call, so it was not run. Do not try to reach the same by another way."
+NOBODY = "This call needs the operator's approval and nobody can be asked, so it was not run."
+MARK_REFUSED = (
+    "The new text holds {mark}, a mark that stands for a secret the host removed. It was not written; "
+    "leave that part of the file as it is."
+)
+
+
+class PreparedCall(Frozen):
+    """A call after ``on_tool_call`` and the schema check.
+
+    :param tool: ``None`` when the call is refused already.
+    :param refusal: the sentence for the model when it cannot run.
+    """
+
+    item: ToolCallItem
+    call: ToolCall
+    tool: RegisteredTool | None
+    refusal: str = ""
+    parent_call_id: str | None = None
+
+
+async def prepare_call(
+    state: SessionState, item: ToolCallItem, parent_call_id: str | None = None
+) -> PreparedCall:
+    """Parse the arguments, run ``on_tool_call`` and check name and schema; faults become a sentence for the model."""
+    call = ToolCall(id=item.call_id, name=item.name)
+    try:
+        call = dataclasses.replace(call, arguments=parse_arguments(item.arguments))
+        call = await state.host.hooks.on_tool_call(call, state.catalog.tools.keys())
+        tool = _offered(state, call.name)
+        fault = state.checker.fault(call.name, tool.definition.schema, call.arguments)
+        if fault is not None:
+            raise ArgumentsFault(fault)
+        _refuse_marks(state, tool, call)
+    except ArgumentsFault as fault_raised:
+        return PreparedCall(
+            item=item, call=call, tool=None, refusal=str(fault_raised), parent_call_id=parent_call_id
+        )
+    except SchemaUnusable as unusable:
+        state.host.notes.add(NoteCode.TOOL_SCHEMA, f"{unusable}. Its calls are refused.")
+        return PreparedCall(
+            item=item,
+            call=call,
+            tool=None,
+            refusal=f"{unusable}. The call was not run.",
+            parent_call_id=parent_call_id,
+        )
+    return PreparedCall(item=item, call=call, tool=tool, parent_call_id=parent_call_id)
+
+
+def _offered(state: SessionState, name: str) -> RegisteredTool:
+    tool = state.catalog.tools.get(name)
+    if tool is not None:
+        return tool
+    if name in state.host.tools:
+        mode = "plan" if state.host.tools[name].contribution.catalogs.name == "WORK" else "work"
+        raise ArgumentsFault(f"The tool '{name}' is not offered in {mode} mode. The call was not run.")
+    offered = ", ".join(state.catalog.tools)
+    raise ArgumentsFault(f"There is no tool '{name}'. Offered are: {offered}. The call was not run.")
+
+
+def _refuse_marks(state: SessionState, tool: RegisteredTool, call: ToolCall) -> None:
+    if not tool.is_builtin or call.name not in FILE_WRITERS:
+        return
+    for mark in state.redactor.marks:
+        if any(mark in str(call.arguments.get(name, "")) for name in ("content", "new_string")):
+            raise ArgumentsFault(MARK_REFUSED.format(mark=mark))
+
+
+def judge_call(state: SessionState, call: ToolCall, tool: RegisteredTool) -> Judged:
+    """Resolve the declared paths and classify.
+
+    :raises ArgumentsFault: for a path that cannot be resolved.
+    """
+    contribution = tool.contribution
+    paths = []
+    for name in contribution.path_arguments:
+        value = call.arguments.get(name, contribution.default_paths.get(name))
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str):
+                try:
+                    paths.append(state.fence.resolve(text))
+                except PathRefused as refused:
+                    raise ArgumentsFault(f"{refused} The call was not run.") from refused
+    facts = ClassifierFacts(
+        workspace=state.workspace, home=state.home.root, paths=tuple(paths), plugin=tool.plugin
+    )
+    hosted = classify(call, tool, facts, state.host.classifiers)
+    own = apply_pre_classifier(call, tool, hosted.classification)
+    for classified in (hosted, own):
+        _note_failed(state, classified)
+    return Judged(
+        host=hosted.classification,
+        own=own.classification,
+        paths=facts.paths,
+        failed=(*hosted.failed, *own.failed),
+    )
+
+
+def _note_failed(state: SessionState, classified: Classified) -> None:
+    for plugin in classified.failed:
+        state.host.notes.add(
+            NoteCode.GUARD_FAILED,
+            f"Plugin '{plugin}': its classifier failed, so the call requires the operator.",
+            plugin,
+        )
+
+
+async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) -> ToolResultItem:
+    """Take a prepared call to its result, which is not stored yet. Every way out is a result."""
+    call, tool = prepared.call, prepared.tool
+    _start(state, prepared)
+    began = state.surroundings.monotonic()
+    record: ApprovalRecord | None = None
+    if not calls_left(state.budgets, spent):
+        output = _failure("The turn's budget of tool calls is used up, so this call was not run.")
+    elif tool is None:
+        output = _failure(prepared.refusal)
+    else:
+        spent.tool_calls += 1
+        try:
+            judged = judge_call(state, call, tool)
+        except ArgumentsFault as fault:
+            output = _failure(str(fault))
+        else:
+            record = await approve_call(state, call, tool, judged)
+            state.store.record_decision(state.session_id, call.id, record)
+            if record.approved:
+                output = await _invoke(state, prepared, tool, judged, record, spent)
+            else:
+                spent.denied += 1
+                output = _failure(NOBODY if record.answered_by == "nobody" else DENIED)
+    output = dataclasses.replace(output, text=state.redactor.apply(truncate_output(output.text)))
+    output = await state.host.hooks.on_tool_result(call, output, state.model.image_input)
+    result = _to_item(state, prepared, output)
+    state.store.finish_call(
+        state.session_id, call.id, result.failed, state.surroundings.monotonic() - began
+    )
+    state.emit(
+        ToolCallFinished(
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            failed=result.failed,
+            output=result.text,
+            images=len(result.images),
+            parent_call_id=prepared.parent_call_id,
+            approval=record,
+        )
+    )
+    return result
+
+
+def _start(state: SessionState, prepared: PreparedCall) -> None:
+    call = prepared.call
+    state.store.record_call(
+        state.session_id,
+        state.transcript.turn,
+        call.id,
+        call.name,
+        prepared.item.arguments,
+        prepared.parent_call_id,
+    )
+    state.emit(
+        ToolCallStarted(
+            call_id=call.id,
+            name=call.name,
+            arguments=call.arguments,
+            parent_call_id=prepared.parent_call_id,
+        )
+    )
+
+
+async def _invoke(
+    state: SessionState,
+    prepared: PreparedCall,
+    tool: RegisteredTool,
+    judged: Judged,
+    record: ApprovalRecord,
+    spent: Spent,
+) -> ToolOutput:
+    call = prepared.call
+    if record.final.risk is not Risk.READ:
+        # What a changing call will rest on must survive a power cut.
+        state.store.sync(state.session_id)
+    permitted = frozenset(path.real for path in judged.paths if path.zone is not PathZone.WORKSPACE)
+
+    async def call_child(name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+        return await run_child(state, prepared, name, arguments, spent)
+
+    context = make_context(state, call, tool, permitted, call_child, spent)
+    try:
+        output = await tool.contribution.tool.invoke(call, context)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return _failure(f"The tool '{call.name}' failed: it cancelled itself.")
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        return _failure(f"The tool '{call.name}' failed: {type(error).__name__}: {error}")
+    if not isinstance(output, ToolOutput) or not isinstance(output.text, str):
+        return _failure(f"The tool '{call.name}' failed: it answered {type(output).__name__}, not a ToolOutput.")
+    return output
+
+
+async def run_child(
+    state: SessionState, parent: PreparedCall, name: str, arguments: Mapping[str, Any], spent: Spent
+) -> ToolOutput:
+    """Run a call that a tool makes, through the whole pipeline; its result goes to that tool, not to the transcript."""
+    import json
+
+    item = ToolCallItem(
+        id=state.ids.new("item"),
+        call_id=state.ids.new("call"),
+        name=name,
+        arguments=json.dumps(read_only(arguments)),
+    )
+    prepared = await prepare_call(state, item, parent_call_id=parent.call.id)
+    result = await run_call(state, prepared, spent)
+    return ToolOutput(text=result.text, failed=result.failed)
+
+
+def _failure(text: str) -> ToolOutput:
+    return ToolOutput(text=text, failed=True)
+
+
+def _to_item(state: SessionState, prepared: PreparedCall, output: ToolOutput) -> ToolResultItem:
+    images: list[ImageRef] = []
+    text = output.text
+    for image in output.images:
+        if not state.model.image_input:
+            text += f"\n[Image {image.name}, {image.media_type}, {len(image.data)} bytes; this model takes no images]"
+            continue
+        if image.media_type not in IMAGE_TYPES:
+            text += f"\n[An image of type {image.media_type} was left out]"
+            continue
+        try:
+            images.append(state.media.put(image.data, image.name))
+        except MediaError as error:
+            text += f"\n[An image was left out: {error}]"
+    return ToolResultItem(
+        id=state.ids.new("item"),
+        call_id=prepared.call.id,
+        name=prepared.item.name,
+        text=text,
+        images=tuple(images),
+        failed=output.failed,
+    )
+
+

@@ -1,0 +1,201 @@
+"""Admission: the rules by which a contributed entry enters the host, one rule in one place, as functions of data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from crystal.host.dispatch import Collected
+from crystal.types._frozen import Frozen
+from crystal.types.model import ClientFactory
+from crystal.types.notes import Note, NoteCode
+from crystal.types.tools import Catalog, Classifier, ToolContribution, ToolDefinition
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+BUILTIN_PROTOCOLS = frozenset(
+    ("deepseek", "openai", "responses", "anthropic", "gemini", "ollama", "local", "scripted")
+)
+RESERVED_TOOLS = frozenset(
+    (
+        *("read", "list", "tree", "glob", "grep", "search", "todowrite", "todoread", "question"),
+        *("edit", "write", "bash", "skill"),
+        *("tool_search", "tool_call", "run_script", "plugin_list", "plugin_create", "plugin_delete"),
+        *("skill_create", "skill_view", "skill_list"),
+        *("mcp_list", "mcp_add", "mcp_remove", "mcp_resources", "mcp_read"),
+    )
+)
+"""Tool names that only this host may give, whether or not the tool is present or enabled."""
+
+SCHEMA_TYPES = frozenset(("object", "array", "string", "integer", "number", "boolean", "null"))
+Admitted = TypeVar("Admitted")
+
+
+class Omitted(Exception):
+    """An entry breaks a rule. The message completes "… is omitted: it …"."""
+
+    def __init__(self, code: NoteCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class RegisteredTool(Frozen):
+    """An admitted tool.
+
+    :param plugin: full name of the plugin it comes from; also the origin that grants are keyed by.
+    :param definition: read once, so that a tool cannot change what the model was told.
+    """
+
+    plugin: str
+    contribution: ToolContribution
+    definition: ToolDefinition
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it ships with the host."""
+        return self.plugin.startswith("builtin:")
+
+
+def admit_tools(
+    entries: tuple[Collected, ...], disabled: frozenset[str] = frozenset()
+) -> tuple[dict[str, RegisteredTool], tuple[Note, ...]]:
+    """Return the admitted tools by name, in order, and a note for each omitted entry.
+
+    :param disabled: names of built-in tools that are left out of this process; they stay reserved.
+    """
+    admitted: dict[str, RegisteredTool] = {}
+
+    def check(collected: Collected) -> None:
+        tool = _read_tool(collected.entry, collected.plugin)
+        name = tool.definition.name
+        if name in RESERVED_TOOLS and not tool.is_builtin:
+            raise Omitted(NoteCode.TOOL_RESERVED, f"is named '{name}', which is reserved for a built-in tool")
+        if name in admitted:
+            raise Omitted(NoteCode.TOOL_DUPLICATE, f"is named '{name}', and {admitted[name].plugin} has that tool")
+        if name not in disabled or not tool.is_builtin:
+            admitted[name] = tool
+
+    return admitted, _check_each(entries, "tool", check)
+
+
+def _read_tool(entry: Any, plugin: str) -> RegisteredTool:
+    if not isinstance(entry, ToolContribution):
+        raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"is {type(entry).__name__}, not a ToolContribution")
+    definition = entry.tool.definition
+    if not isinstance(definition, ToolDefinition):
+        raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"defines itself by {type(definition).__name__}, not a ToolDefinition")
+    if not isinstance(entry.name, str) or not NAME.fullmatch(entry.name):
+        raise Omitted(
+            NoteCode.TOOL_NAME, "has a name that is not a letter followed by letters, digits, _ or - (64 at most)"
+        )
+    if definition.name != entry.name:
+        raise Omitted(NoteCode.TOOL_NAME, f"is contributed as '{entry.name}' but defined as '{definition.name}'")
+    if not isinstance(definition.description, str):
+        raise Omitted(NoteCode.CONTRIBUTION_INVALID, "has a description that is not a text")
+    if not isinstance(entry.catalogs, Catalog) or not entry.catalogs:
+        raise Omitted(NoteCode.TOOL_CATALOG, f"'{entry.name}' names no catalog; give Catalog.PLAN, WORK or BOTH")
+    if (fault := schema_fault(definition.schema)) is not None:
+        raise Omitted(NoteCode.TOOL_SCHEMA, f"'{entry.name}' has a schema that {fault}")
+    if entry.capabilities and not plugin.startswith("builtin:"):
+        raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"'{entry.name}' asks for capabilities of built-in tools")
+    return RegisteredTool(plugin=plugin, contribution=entry, definition=definition)
+
+
+def schema_fault(schema: Any) -> str | None:
+    """Say what is wrong with the shape of a tool's schema; ``None`` when it is an object schema of known types."""
+    if not isinstance(schema, Mapping):
+        return f"is {type(schema).__name__}, not an object"
+    if schema.get("type") != "object":
+        return "does not say type 'object' at its root"
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping):
+        return "has 'properties' that are not an object"
+    for name, part in properties.items():
+        if not isinstance(part, (Mapping, bool)):
+            return f"describes the property '{name}' by {type(part).__name__}, not an object"
+        kinds = part.get("type", ()) if isinstance(part, Mapping) else ()
+        for kind in (kinds,) if isinstance(kinds, str) else kinds:
+            if kind not in SCHEMA_TYPES:
+                return f"gives the property '{name}' the unknown type {kind!r}"
+    required = schema.get("required", [])
+    if not isinstance(required, (list, tuple)) or not all(isinstance(name, str) for name in required):
+        return "has 'required' that is not a list of names"
+    return None
+
+
+class RegisteredFactory(Frozen):
+    """An admitted factory of model clients."""
+
+    plugin: str
+    factory: ClientFactory
+
+
+def admit_factories(
+    entries: tuple[Collected, ...],
+) -> tuple[dict[str, RegisteredFactory], tuple[Note, ...]]:
+    """Return the admitted factories by protocol, and a note for each omitted entry."""
+    admitted: dict[str, RegisteredFactory] = {}
+
+    def check(collected: Collected) -> None:
+        factory = collected.entry
+        protocols = getattr(factory, "protocols", None)
+        if not callable(getattr(factory, "create", None)) or not isinstance(protocols, tuple):
+            raise Omitted(NoteCode.CONTRIBUTION_INVALID, "has no 'protocols' tuple or no 'create'")
+        for protocol in protocols:
+            if not isinstance(protocol, str) or not NAME.fullmatch(protocol):
+                raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"claims {protocol!r}, which is not a protocol token")
+            if protocol in BUILTIN_PROTOCOLS and not collected.plugin.startswith("builtin:"):
+                raise Omitted(NoteCode.PROTOCOL_RESERVED, f"claims the built-in protocol '{protocol}'")
+            if protocol in admitted:
+                raise Omitted(
+                    NoteCode.PROTOCOL_DUPLICATE, f"claims '{protocol}', which {admitted[protocol].plugin} serves"
+                )
+        for protocol in protocols:
+            admitted[protocol] = RegisteredFactory(plugin=collected.plugin, factory=factory)
+
+    return admitted, _check_each(entries, "protocol factory", check)
+
+
+class RegisteredClassifier(Frozen):
+    """An admitted classifier."""
+
+    plugin: str
+    classifier: Classifier
+
+
+def admit_classifiers(
+    entries: tuple[Collected, ...],
+) -> tuple[tuple[RegisteredClassifier, ...], tuple[Note, ...]]:
+    """Return the admitted classifiers in order, and a note for each omitted entry."""
+    admitted: list[RegisteredClassifier] = []
+
+    def check(collected: Collected) -> None:
+        if not callable(getattr(collected.entry, "classify", None)):
+            raise Omitted(NoteCode.CONTRIBUTION_INVALID, "has no 'classify'")
+        admitted.append(RegisteredClassifier(plugin=collected.plugin, classifier=collected.entry))
+
+    notes = _check_each(entries, "classifier", check)
+    return tuple(admitted), notes
+
+
+def _check_each(
+    entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]
+) -> tuple[Note, ...]:
+    notes = []
+    for collected in entries:
+        try:
+            check(collected)
+        except Omitted as omitted:
+            code, reason = omitted.code, str(omitted)
+        except Exception as error:
+            code, reason = NoteCode.CONTRIBUTION_INVALID, f"raised {type(error).__name__} when it was looked at"
+        else:
+            continue
+        notes.append(
+            Note(
+                code=code,
+                text=f"A {kind} of plugin '{collected.plugin}' is omitted: it {reason}.",
+                source=collected.plugin,
+            )
+        )
+    return tuple(notes)

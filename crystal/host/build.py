@@ -1,0 +1,151 @@
+"""Build a host: register the sources in order, compile the call plans, admit what was contributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crystal.host.admission import (
+    RegisteredClassifier,
+    RegisteredFactory,
+    RegisteredTool,
+    admit_classifiers,
+    admit_factories,
+    admit_tools,
+)
+from crystal.host.dispatch import Collected, Dispatcher
+from crystal.host.hooks import Hooks
+from crystal.host.ledger import Ledger
+from crystal.host.manager import PluginRegistry
+from crystal.host.notes import Notes
+from crystal.host.sources.builtin import FoundPlugin, builtin_plugins
+from crystal.types._frozen import Frozen
+from crystal.types.environment import Environment, ExtensionFacts, ExtensionSource
+from crystal.types.notes import Note, NoteCode, Severity
+
+PERMANENT = "builtin:classifiers"
+
+
+class HostOptions(Frozen):
+    """What shapes a host.
+
+    :param hook_timeout: seconds a coroutine hook may take.
+    :param blocked: full names of plugins, or their last parts when unique, left out of this process.
+    :param disabled_tools: built-in tools left out of this process.
+    """
+
+    hook_timeout: float = 60.0
+    blocked: tuple[str, ...] = ()
+    disabled_tools: tuple[str, ...] = ()
+
+
+class HostOptionError(Exception):
+    """An option names something that is not there or may not be left out; the message says which and what is."""
+
+    exit_code = 1
+
+
+class Host(Frozen):
+    """A loaded host: who is registered, their hooks ready to call, and what was admitted."""
+
+    plugins: PluginRegistry
+    hooks: Hooks
+    notes: Notes
+    ledger: Ledger
+    tools: dict[str, RegisteredTool]
+    factories: dict[str, RegisteredFactory]
+    classifiers: tuple[RegisteredClassifier, ...]
+
+
+async def build_host(options: HostOptions, extra: Iterable[FoundPlugin] = ()) -> Host:
+    """Register the built-in plugins and ``extra`` ones, and admit what they contribute.
+
+    :param extra: plugins registered after the built-in ones, in order.
+    :raises HostOptionError: for an option that names an unknown plugin or tool.
+    """
+    found = [*builtin_plugins(), *extra]
+    notes = Notes()
+    blocked = _blocked_names(options.blocked, [plugin.name for plugin in found])
+    registry = PluginRegistry(notes, blocked)
+    for plugin in found:
+        registry.register(plugin.name, plugin.plugin)
+    ledger = Ledger()
+    dispatcher = Dispatcher(registry, notes, ledger, options.hook_timeout)
+    dispatcher.compile()
+    _note_raw_hooks(registry, notes)
+    hooks = Hooks(dispatcher)
+    contributed = await hooks.contributions("contribute_tools")
+    _check_disabled(options.disabled_tools, _builtin_tool_names(contributed))
+    tools, tool_notes = admit_tools(contributed, frozenset(options.disabled_tools))
+    factories, factory_notes = admit_factories(await hooks.contributions("contribute_protocols"))
+    classifiers, classifier_notes = admit_classifiers(await hooks.contributions("contribute_classifiers"))
+    for note in (*tool_notes, *factory_notes, *classifier_notes):
+        notes.add_note(note)
+    host = Host(
+        plugins=registry,
+        hooks=hooks,
+        notes=notes,
+        ledger=ledger,
+        tools=tools,
+        factories=factories,
+        classifiers=classifiers,
+    )
+    await hooks.attach(environment_of(host))
+    return host
+
+
+def environment_of(host: Host) -> Environment:
+    """Return the catalog snapshot: every plugin beyond the built-in ones."""
+    return Environment(
+        plugins=tuple(
+            ExtensionFacts(
+                directory=name.partition(":")[2],
+                source=ExtensionSource.HOME,
+                display_name=name.rpartition("/")[2],
+                enabled=True,
+                effective=True,
+                loaded=True,
+            )
+            for name in host.plugins.names
+            if not name.startswith("builtin:")
+        )
+    )
+
+
+def _blocked_names(blocked: Iterable[str], known: list[str]) -> frozenset[str]:
+    names = set()
+    for wanted in blocked:
+        matching = [name for name in known if wanted in (name, name.rpartition(":")[2], name.rpartition("/")[2])]
+        if not matching:
+            raise HostOptionError(f"--no-plugin {wanted}: there is no such plugin; there are: {', '.join(known)}")
+        if len(matching) > 1:
+            raise HostOptionError(f"--no-plugin {wanted}: several plugins end so: {', '.join(matching)}")
+        if matching[0] == PERMANENT:
+            raise HostOptionError("--no-plugin: the built-in classifiers cannot be left out")
+        names.add(matching[0])
+    return frozenset(names)
+
+
+def _builtin_tool_names(contributed: Iterable[Collected]) -> set[str]:
+    return {found.entry.name for found in contributed if found.plugin.startswith("builtin:")}
+
+
+def _check_disabled(disabled: Iterable[str], known: set[str]) -> None:
+    for name in disabled:
+        if name not in known:
+            raise HostOptionError(
+                f"--disable-tool {name}: there is no such built-in tool; there are: {', '.join(sorted(known))}"
+            )
+
+
+def _note_raw_hooks(registry: PluginRegistry, notes: Notes) -> None:
+    raw = [name for name, found in registry.specifications.items() if found.declaration.raw]
+    for plugin in registry.names:
+        if any(hook in raw for hook in registry.hooks_of(plugin)):
+            notes.add_note(
+                Note(
+                    code=NoteCode.RAW_HOOK,
+                    text=f"Plugin '{plugin}' registered a raw hook.",
+                    source=plugin,
+                    severity=Severity.INFO,
+                )
+            )

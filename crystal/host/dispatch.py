@@ -1,0 +1,310 @@
+"""The only place that calls a hook implementation: order, isolation, limits, contracts and the record of each call.
+
+The engine does not use this directly but the typed functions of :mod:`crystal.host.hooks`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import perf_counter
+from types import CoroutineType
+from typing import Any
+
+from crystal.hookspecs import ContractRefused, JunkReturned
+from crystal.host.ledger import HookRecord, Ledger
+from crystal.host.manager import Implementation, PluginRegistry
+from crystal.host.notes import Notes
+from crystal.host.watchdog import Watchdog
+from crystal.types._frozen import Frozen
+from crystal.types.notes import NoteCode
+
+CANCEL_GRACE_SECONDS = 1.0
+"""How long a hook that ignores its cancellation is still waited for."""
+
+
+class HookFailed(Exception):
+    """One call of an implementation came to nothing; carries the note to write."""
+
+    def __init__(self, code: NoteCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Step(Frozen):
+    """One compiled call: an adapter that takes all arguments of the hook, and the record of its calls."""
+
+    plugin: str
+    call: Callable[..., Any]
+    record: HookRecord
+
+
+class Folded(Frozen):
+    """The outcome of a fold.
+
+    :param guard_failed: plugins whose guarding implementation raised, answered junk or outlasted its limit.
+    :param changed_by: plugins whose replacement was accepted, in order.
+    """
+
+    value: Any
+    guard_failed: tuple[str, ...] = ()
+    changed_by: tuple[str, ...] = ()
+
+
+class Collected(Frozen):
+    """One entry that a plugin contributed; not admitted yet."""
+
+    plugin: str
+    entry: Any
+
+
+def _adapter(implementation: Implementation, arguments: tuple[str, ...]) -> Callable[..., Any]:
+    function = implementation.function
+    if implementation.arguments == arguments:
+        return function
+    indexes = tuple(arguments.index(name) for name in implementation.arguments)
+    if not indexes:
+        return lambda *_: function()
+    return lambda *values: function(*(values[index] for index in indexes))
+
+
+class Dispatcher:
+    """Call plans of one host, compiled when every plugin is registered.
+
+    :param timeout: seconds a coroutine may take; past it it is cancelled. A plain function cannot be ended: it gets a
+        note when it returns, and the watchdog names it in the log meanwhile.
+    """
+
+    def __init__(self, registry: PluginRegistry, notes: Notes, ledger: Ledger, timeout: float) -> None:
+        self._registry = registry
+        self._notes = notes
+        self._ledger = ledger
+        self._timeout = timeout
+        self._plans: dict[str, tuple[Step, ...]] = {}
+        self._watchdog = Watchdog(timeout)
+
+    def compile(self) -> None:
+        """Compile the call plans; called again when plugins were added."""
+        for hook, specification in self._registry.specifications.items():
+            self._plans[hook] = tuple(
+                Step(
+                    plugin=implementation.plugin,
+                    call=_adapter(implementation, specification.arguments),
+                    record=self._ledger.record(hook, implementation.plugin),
+                )
+                for implementation in self._registry.implementations(hook)
+            )
+
+    def has(self, hook: str) -> bool:
+        """Whether anything implements ``hook``."""
+        return bool(self._plans[hook])
+
+    async def notify(self, hook: str, *arguments: Any) -> None:
+        """Call every implementation; results are ignored."""
+        for step in self._plans[hook]:
+            try:
+                await self._call(hook, step, arguments)
+            except HookFailed as failure:
+                self._note_failure(step, failure)
+
+    async def append(self, hook: str, *arguments: Any) -> tuple[str, ...]:
+        """Return the texts of the implementations in order, blank ones dropped."""
+        texts = []
+        for step in self._plans[hook]:
+            try:
+                text = await self._call(hook, step, arguments)
+                if text is None:
+                    continue
+                if not isinstance(text, str):
+                    raise HookFailed(
+                        NoteCode.HOOK_RESULT, f"it returned {type(text).__name__}, not a text to append"
+                    )
+            except HookFailed as failure:
+                self._note_failure(step, failure)
+                continue
+            if text.strip():
+                self._mark(step, "changed")
+                texts.append(text)
+        return tuple(texts)
+
+    async def collect(self, hook: str) -> tuple[Collected, ...]:
+        """Return every contributed entry with its plugin, in order."""
+        entries: list[Collected] = []
+        for step in self._plans[hook]:
+            try:
+                result = await self._call(hook, step, ())
+                if result is None:
+                    continue
+                if isinstance(result, (str, bytes, dict)) or not hasattr(result, "__iter__"):
+                    raise HookFailed(NoteCode.HOOK_RESULT, f"it returned {type(result).__name__}, not a list")
+                entries += self._entries(step, result)
+            except HookFailed as failure:
+                self._note_failure(step, failure)
+        return tuple(entries)
+
+    def _entries(self, step: Step, result: Any) -> list[Collected]:
+        try:
+            return [Collected(plugin=step.plugin, entry=entry) for entry in result]
+        except Exception as error:
+            raise HookFailed(NoteCode.HOOK_ERROR, f"its list {_fault(error)}") from error
+
+    async def fold(self, hook: str, arguments: tuple[Any, ...], facts: Any = None) -> Folded:
+        """Pass a value through the implementations, each replacement checked against the hook's contract.
+
+        :param arguments: the hook's arguments in order; the folded one is replaced from call to call.
+        :param facts: what the contract needs besides, such as the names of the current catalog.
+        """
+        specification = self._registry.specifications[hook]
+        declaration = specification.declaration
+        if declaration.accept is None:
+            raise ValueError(f"{hook} is not a fold")
+        value = arguments[specification.arguments.index(declaration.folds)]
+        failed: list[str] = []
+        changed: list[str] = []
+        for step in self._plans[hook]:
+            try:
+                replacement = await self._call(hook, step, arguments)
+                if replacement is None:
+                    continue
+                value = declaration.accept(value, replacement, facts)
+            except HookFailed as failure:
+                self._note_failure(step, failure, guard=declaration.guard)
+                failed.append(step.plugin)
+                continue
+            except ContractRefused as refusal:
+                self._mark(step, "refused")
+                junk = declaration.guard and isinstance(refusal, JunkReturned)
+                if junk:
+                    failed.append(step.plugin)
+                self._note_refusal(hook, step, refusal, junk)
+                continue
+            except Exception as error:
+                # A replacement whose own attributes or iteration raise.
+                self._note_failure(
+                    step,
+                    HookFailed(NoteCode.HOOK_ERROR, f"its result {_fault(error)}"),
+                    guard=declaration.guard,
+                )
+                failed.append(step.plugin)
+                continue
+            changed.append(step.plugin)
+            self._mark(step, "changed")
+            views = {name: read(value) for name, read in declaration.derived.items()}
+            arguments = tuple(
+                value if name == declaration.folds else views.get(name, argument)
+                for name, argument in zip(specification.arguments, arguments, strict=True)
+            )
+        return Folded(
+            value=value, guard_failed=tuple(failed) if declaration.guard else (), changed_by=tuple(changed)
+        )
+
+    async def _call(self, hook: str, step: Step, arguments: tuple[Any, ...]) -> Any:
+        record = step.record
+        record.calls += 1
+        began = perf_counter()
+        self._watchdog.watch(hook, step.plugin, began)
+        try:
+            result = step.call(*arguments)
+            if result is None:
+                return None
+            if result.__class__ is CoroutineType or hasattr(result, "__await__"):
+                self._watchdog.rest()
+                return await self._await(hook, step, result)
+            return result
+        except (HookFailed, KeyboardInterrupt):
+            raise
+        except asyncio.CancelledError as error:
+            if _host_is_cancelled():
+                raise
+            raise HookFailed(NoteCode.HOOK_ERROR, f"it {_fault(error)}") from error
+        except BaseException as error:
+            raise HookFailed(NoteCode.HOOK_ERROR, f"it {_fault(error)}") from error
+        finally:
+            self._watchdog.rest()
+            took = perf_counter() - began
+            record.seconds += took
+            if took > self._timeout:
+                self._note_slow(hook, step, took)
+            if self._ledger.trace is not None:
+                self._ledger.trace(hook, step.plugin, took, "ran")
+
+    async def _await(self, hook: str, step: Step, awaitable: Any) -> Any:
+        """Await in a task of its own: one that swallows its cancellation cannot hold the turn."""
+        task = asyncio.create_task(_contained(awaitable))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self._timeout)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not done:
+            task.cancel()
+            await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
+            raise HookFailed(
+                NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled"
+            )
+        result, error = task.result()
+        if error is not None:
+            raise error
+        return result
+
+    def _mark(self, step: Step, outcome: str) -> None:
+        if outcome == "changed":
+            step.record.changes += 1
+        elif outcome == "refused":
+            step.record.refusals += 1
+        else:
+            step.record.failures += 1
+        if self._ledger.trace is not None:
+            self._ledger.trace(step.record.hook, step.plugin, 0.0, outcome)
+
+    def _note_failure(self, step: Step, failure: HookFailed, guard: bool = False) -> None:
+        self._mark(step, "failed")
+        outcome = "The call requires the operator." if guard else "It was skipped."
+        self._notes.add(
+            failure.code,
+            f"Plugin '{step.plugin}', hook '{step.record.hook}': {failure}. {outcome}",
+            step.plugin,
+        )
+
+    def _note_refusal(self, hook: str, step: Step, refusal: ContractRefused, junk: bool) -> None:
+        outcome = "The call requires the operator." if junk else "It was skipped."
+        self._notes.add(
+            NoteCode.GUARD_FAILED if junk else NoteCode.CONTRACT_REFUSED,
+            f"Plugin '{step.plugin}', hook '{hook}': its replacement was refused because it {refusal}. {outcome}",
+            step.plugin,
+        )
+
+    def _note_slow(self, hook: str, step: Step, took: float) -> None:
+        self._notes.add(
+            NoteCode.HOOK_SLOW,
+            f"Plugin '{step.plugin}', hook '{hook}': took {took:.1f} s, over the limit of {self._timeout:g} s. "
+            "A slow hook should be async, so that it can be ended.",
+            step.plugin,
+        )
+
+
+def _host_is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _contained(awaitable: Any) -> tuple[Any, BaseException | None]:
+    """Await and hand errors back as values: a task that raises SystemExit would end the event loop."""
+    try:
+        return await awaitable, None
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        return None, error
+
+
+def _fault(error: BaseException) -> str:
+    """Say type and place of an exception; its message may quote arguments and stays out of notes."""
+    place = ""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is not None:
+        code = traceback.tb_frame.f_code
+        place = f" in {code.co_name}, line {traceback.tb_lineno} of {code.co_filename.rpartition('/')[2]}"
+    return f"raised {type(error).__name__}{place}"

@@ -1,0 +1,189 @@
+"""Registration: which plugins there are, which of their functions implement a hook, and in what order these run.
+
+pluggy does the registering; what it would reject as a whole (a misspelt hook, a wrong argument, a wrapper) costs a plugin
+only the one function here, with a note.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pluggy
+
+from crystal.host.notes import Notes
+from crystal.hookspecs import DECLARATION_ATTRIBUTE, SPECIFICATIONS, HookDeclaration
+from crystal.types._frozen import Frozen
+from crystal.types.notes import NoteCode
+
+
+class HookSpecification(Frozen):
+    """A hook point: its declaration and its documented function."""
+
+    name: str
+    declaration: HookDeclaration
+    arguments: tuple[str, ...]
+    function: Callable[..., Any]
+
+
+class Implementation(Frozen):
+    """One function of one plugin that implements a hook.
+
+    :param arguments: the subset of the hook's arguments that it takes.
+    """
+
+    plugin: str
+    function: Callable[..., Any]
+    arguments: tuple[str, ...]
+
+
+def read_specifications() -> dict[str, HookSpecification]:
+    """Return every hook point in the order of the hookspec modules."""
+    found: dict[str, HookSpecification] = {}
+    for module in SPECIFICATIONS:
+        for name, function in vars(module).items():
+            declaration = getattr(function, DECLARATION_ATTRIBUTE, None)
+            if isinstance(declaration, HookDeclaration) and function.__module__ == module.__name__:
+                arguments = tuple(inspect.signature(function).parameters)
+                found[name] = HookSpecification(
+                    name=name, declaration=declaration, arguments=arguments, function=function
+                )
+    return found
+
+
+class CheckedPluginManager(pluggy.PluginManager):
+    """pluggy's manager, with each candidate function checked on its own before it registers."""
+
+    def __init__(self, specifications: dict[str, HookSpecification], notes: Notes) -> None:
+        super().__init__("crystal")
+        self._specifications = specifications
+        self._notes = notes
+        self.registering = ""
+        for module in SPECIFICATIONS:
+            self.add_hookspecs(module)
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
+        """Return pluggy's options for a function that may register, ``None`` for every other attribute."""
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None:
+            return None
+        hook = options.get("specname") or name
+        specification = self._specifications.get(hook)
+        if options.get("wrapper") or options.get("hookwrapper"):
+            self._skip(
+                NoteCode.HOOK_WRAPPER, hook, "is a wrapper, which could slip past the hook's contract; write it plain"
+            )
+            return None
+        if specification is None:
+            nearest = difflib.get_close_matches(hook, self._specifications, n=1)
+            mend = f"; did you mean {nearest[0]!r}?" if nearest else "; 'crystal hooks' lists them"
+            self._skip(NoteCode.HOOK_UNKNOWN, hook, f"is not a hook of this host{mend}")
+            return None
+        fault = _argument_fault(getattr(plugin, name), specification)
+        if fault is not None:
+            self._skip(NoteCode.HOOK_ARGUMENT, hook, fault)
+            return None
+        return options
+
+    def _skip(self, code: NoteCode, hook: str, fault: str) -> None:
+        self._notes.add(
+            code, f"Plugin '{self.registering}': '{hook}' {fault}. The rest of the plugin is loaded.", self.registering
+        )
+
+
+def _argument_fault(function: Callable[..., Any], specification: HookSpecification) -> str | None:
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.name in specification.arguments and parameter.kind is not parameter.KEYWORD_ONLY:
+            continue
+        if parameter.default is not parameter.empty:
+            continue
+        nearest = difflib.get_close_matches(parameter.name, specification.arguments, n=1)
+        offered = ", ".join(specification.arguments) or "none"
+        mend = f"did you mean {nearest[0]!r}?" if nearest else f"its arguments are: {offered}"
+        return f"takes an argument {parameter.name!r} that the hook does not pass; {mend}"
+    return None
+
+
+class PluginRegistry:
+    """The registered plugins of one host, by their full names such as ``builtin:files``."""
+
+    def __init__(self, notes: Notes, blocked: Iterable[str] = ()) -> None:
+        self.specifications = read_specifications()
+        self._notes = notes
+        self._manager = CheckedPluginManager(self.specifications, notes)
+        self._display_names: dict[str, str] = {}
+        self._blocked = frozenset(blocked)
+
+    def register(self, name: str, plugin: object) -> bool:
+        """Register one plugin.
+
+        :param name: full name, ``SOURCE:NAME``; unique.
+        :param plugin: a module or an instance with hookimpls and a ``name`` attribute, or a class to instantiate.
+        :return: whether it is registered; if not, a note says why, except for a blocked one.
+        """
+        if name in self._blocked:
+            return False
+        if isinstance(plugin, type):
+            try:
+                plugin = plugin()
+            except Exception as error:
+                self._refuse(name, f"its class cannot be made without arguments: {type(error).__name__}")
+                return False
+        display = getattr(plugin, "name", None)
+        if not isinstance(display, str) or not display.strip():
+            self._refuse(name, "it has no 'name', a text that is not empty")
+            return False
+        if display in self._display_names:
+            self._notes.add(
+                NoteCode.PLUGIN_DUPLICATE,
+                f"Plugin '{name}' is not loaded: '{self._display_names[display]}' has the name '{display}' already.",
+                name,
+            )
+            return False
+        self._manager.registering = name
+        try:
+            self._manager.register(plugin, name)
+        except (ValueError, pluggy.PluginValidationError) as error:
+            self._refuse(name, str(error).splitlines()[0])
+            return False
+        self._display_names[display] = name
+        return True
+
+    def _refuse(self, name: str, reason: str) -> None:
+        self._notes.add(NoteCode.PLUGIN_INVALID, f"Plugin '{name}' is not loaded: {reason}.", name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Full names in registration order."""
+        return tuple(name for name, plugin in self._manager.list_name_plugin() if plugin is not None)
+
+    def implementations(self, hook: str) -> tuple[Implementation, ...]:
+        """Return the implementations of ``hook`` in call order: tryfirst, plain, trylast, each as registered."""
+        caller = getattr(self._manager.hook, hook)
+        listed = caller.get_hookimpls()
+        last = [found for found in listed if found.trylast]
+        first = [found for found in listed if found.tryfirst and not found.trylast]
+        plain = [found for found in listed if not found.tryfirst and not found.trylast]
+        # pluggy inserts each trylast implementation at the front of its list.
+        ordered = (*first, *plain, *reversed(last))
+        return tuple(
+            Implementation(plugin=found.plugin_name, function=found.function, arguments=_taken(found.function, self.specifications[hook]))
+            for found in ordered
+        )
+
+    def hooks_of(self, name: str) -> tuple[str, ...]:
+        """Return the names of the hooks that a plugin implements."""
+        return tuple(
+            hook
+            for hook in self.specifications
+            if any(found.plugin == name for found in self.implementations(hook))
+        )
+
+
+def _taken(function: Callable[..., Any], specification: HookSpecification) -> tuple[str, ...]:
+    parameters = inspect.signature(function).parameters
+    return tuple(name for name in parameters if name in specification.arguments)

@@ -1,0 +1,23 @@
+"""First-party plugins, in their fixed declared order; the list itself stands in ``plugins_builtin``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from crystal.types._frozen import Frozen
+
+
+class FoundPlugin(Frozen):
+    """A plugin ready to register under its full name."""
+
+    name: str
+    plugin: object
+
+
+def builtin_plugins() -> Iterator[FoundPlugin]:
+    """Yield the built-in plugins in registration order."""
+    # By name: the host knows no built-in, it only gives them the first places.
+    for module in importlib.import_module("plugins_builtin").MODULES:
+        plugin = importlib.import_module(f"plugins_builtin.{module}")
+        yield FoundPlugin(name=f"builtin:{plugin.name}", plugin=plugin)

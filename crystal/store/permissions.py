@@ -1,0 +1,93 @@
+"""Persistent grants: ``permissions.json``. Says what was granted, never what a grant covers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crystal.store.file_lock import take_lock
+from crystal.store.home import Home
+from crystal.store.json_files import JsonFile, kind, read_json_object
+from crystal.types._frozen import Frozen
+
+
+class Grant(Frozen):
+    """One standing yes of the operator.
+
+    :param workspace: real path of the workspace it holds in.
+    :param origin: who contributed the tool, such as ``builtin:shell`` or ``toolset:home/Acme.Tools``.
+    :param tool: model-facing name of the tool.
+    :param command: for ``bash`` the granted simple command, else ``None`` for every call of the tool.
+    """
+
+    workspace: str
+    origin: str
+    tool: str
+    command: str | None = None
+
+
+def load_grants(home: Home) -> tuple[Grant, ...]:
+    """Return the grants in the order they were given; none when there is no file.
+
+    :raises HomeFileError: when the file is broken.
+    """
+    file = read_json_object(home.permissions_file)
+    return () if file is None else tuple(_grant(file, position) for position in range(len(_entries(file))))
+
+
+def add_grant(home: Home, grant: Grant) -> None:
+    """Add a grant; nothing changes when it is there. Keys this release does not know stay in the file.
+
+    :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
+    """
+    with take_lock(home, "permissions", wait=True):
+        if grant in load_grants(home):
+            return
+        file = read_json_object(home.permissions_file)
+        value = dict(file.value) if file else {}
+        entry = {"workspace": grant.workspace, "origin": grant.origin, "tool": grant.tool}
+        if grant.command is not None:
+            entry["command"] = grant.command
+        value["grants"] = [*value.get("grants", ()), entry]
+        _write(home, value)
+
+
+def remove_grant(home: Home, grant: Grant) -> bool:
+    """Take a grant back and tell whether it was there.
+
+    :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
+    """
+    with take_lock(home, "permissions", wait=True):
+        file = read_json_object(home.permissions_file)
+        if file is None:
+            return False
+        entries = _entries(file)
+        kept = [entry for position, entry in enumerate(entries) if _grant(file, position) != grant]
+        if len(kept) == len(entries):
+            return False
+        _write(home, {**file.value, "grants": kept})
+        return True
+
+
+def _entries(file: JsonFile) -> list[Any]:
+    entries = file.value.get("grants", [])
+    if not isinstance(entries, list):
+        file.refuse(("grants",), f"expected a list, found {kind(entries)}")
+    return entries
+
+
+def _grant(file: JsonFile, position: int) -> Grant:
+    entry = _entries(file)[position]
+    if not isinstance(entry, dict):
+        file.refuse(("grants", position), f"expected an object, found {kind(entry)}")
+    for field in ("workspace", "origin", "tool"):
+        if field not in entry:
+            file.refuse(("grants", position, field), "this field is required")
+    for field in ("workspace", "origin", "tool", "command"):
+        if not isinstance(entry.get(field, ""), str):
+            file.refuse(("grants", position, field), f"expected a text, found {kind(entry[field])}")
+    return Grant(workspace=entry["workspace"], origin=entry["origin"], tool=entry["tool"], command=entry.get("command"))
+
+
+def _write(home: Home, value: dict[str, Any]) -> None:
+    home.write_private(home.permissions_file, json.dumps(value, indent=2).encode() + b"\n")

@@ -1,0 +1,63 @@
+"""Notes: the host's one way to tell the operator that something was skipped or deserves attention."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from crystal.types._frozen import Frozen
+
+
+class Severity(Enum):
+    """How much a note matters."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class NoteCode(Enum):
+    """Every code a note can carry; published by ``crystal schema notes`` and stable."""
+
+    HOOK_ERROR = "hook-error"
+    HOOK_TIMEOUT = "hook-timeout"
+    HOOK_SLOW = "hook-slow"
+    HOOK_RESULT = "hook-result"
+    HOOK_UNKNOWN = "hook-unknown"
+    HOOK_ARGUMENT = "hook-argument"
+    HOOK_WRAPPER = "hook-wrapper"
+    CONTRACT_REFUSED = "contract-refused"
+    GUARD_FAILED = "guard-failed"
+    RAW_HOOK = "raw-hook"
+    RAW_HOOK_FAILURE = "raw-hook-failure"
+    PLUGIN_INVALID = "plugin-invalid"
+    PLUGIN_DUPLICATE = "plugin-duplicate"
+    PLUGIN_BLOCKED = "plugin-blocked"
+    CONTRIBUTION_INVALID = "contribution-invalid"
+    TOOL_NAME = "tool-name"
+    TOOL_RESERVED = "tool-reserved"
+    TOOL_DUPLICATE = "tool-duplicate"
+    TOOL_CATALOG = "tool-catalog"
+    TOOL_SCHEMA = "tool-schema"
+    TOOL_DISABLED = "tool-disabled"
+    PROTOCOL_RESERVED = "protocol-reserved"
+    PROTOCOL_DUPLICATE = "protocol-duplicate"
+    CONFIG_UNKNOWN_KEY = "config-unknown-key"
+    SESSION_REPAIRED = "session-repaired"
+    SESSION_MOVED = "session-moved"
+    MODEL_OUTPUT = "model-output"
+    IMAGE_DROPPED = "image-dropped"
+    PARAMETER_DROPPED = "parameter-dropped"
+    FILE_SKIPPED = "file-skipped"
+
+
+class Note(Frozen):
+    """One thing worth telling.
+
+    :param text: one plain English sentence or two; never tool arguments or results.
+    :param source: who it is about: a plugin name, a file, or ``crystal``.
+    """
+
+    code: NoteCode
+    text: str
+    source: str = "crystal"
+    severity: Severity = Severity.WARNING

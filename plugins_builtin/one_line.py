@@ -1,0 +1,14 @@
+"""The one line that tells a person what a call is about, made from text that a model wrote."""
+
+from __future__ import annotations
+
+CHARACTERS = 200
+
+
+def one_line(text: str, characters: int = CHARACTERS) -> str:
+    """Return ``text`` on one line: whatever does not print is escaped, and a long text is cut with an ellipsis."""
+    shown = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text[: characters + 1]
+    )
+    return shown if len(shown) <= characters else shown[: characters - 1] + "…"

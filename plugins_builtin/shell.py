@@ -1,0 +1,188 @@
+"""The ``bash`` tool: one command in the workspace, its output and its exit status. What a command may do is judged
+elsewhere; nothing here decides or asks.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+from crystal import hookimpl
+from crystal.types.tools import Catalog, ToolCall, ToolContext, ToolContribution, ToolDefinition, ToolOutput
+
+if TYPE_CHECKING:
+    from plugins_builtin.login_environment import LoginEnvironment
+    from plugins_builtin.processes import ProcessEnd
+
+name = "shell"
+
+DEFAULT_SECONDS = 120.0
+LONGEST_SECONDS = 7 * 24 * 3600
+"""A longer limit is a mistake in the unit; who wants none says ``unlimited``."""
+
+WITHOUT_TERMINAL = {"EDITOR": "false", "VISUAL": "false", "GIT_EDITOR": "false", "GIT_TERMINAL_PROMPT": "0"}
+"""Set for every command: an editor or a password prompt would wait for keys that cannot come until the call's limit."""
+
+DEFINITION = ToolDefinition(
+    name="bash",
+    description=(
+        "Run a bash command in the workspace. No terminal, empty stdin. Answers stdout, then stderr, then the exit "
+        "status. Background jobs outlive the call; redirect their output."
+    ),
+    schema={
+        "type": "object",
+        "properties": {
+            "command": {"type": "string"},
+            "timeout": {"type": ["number", "string"], "description": 'Seconds (default 120) or "unlimited"'},
+            "description": {"type": "string", "description": "What it does, in a few words"},
+        },
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+)
+
+
+class TimeoutRefused(ValueError):
+    """Raised for a time limit that is neither a usable number of seconds nor ``unlimited``."""
+
+
+class BashTool:
+    """Runs commands under the login environment, which is captured once for each instance.
+
+    :param default_seconds: the limit of a call that names none; ``None`` for no limit.
+    :param login: run every command in a login shell of its own (slower) instead of the captured environment.
+    """
+
+    definition = DEFINITION
+
+    def __init__(self, default_seconds: float | None = DEFAULT_SECONDS, *, login: bool = False) -> None:
+        self._default_seconds = default_seconds
+        self._login = login
+        self._environment: LoginEnvironment | None = None
+
+    def warm(self) -> None:
+        """Begin to capture the login environment; call it from a running event loop while the model is thinking."""
+        shell = shutil.which("bash")
+        if shell is not None and not self._login:
+            self._login_environment(shell).warm()
+
+    def _login_environment(self, shell: str) -> LoginEnvironment:
+        if self._environment is None:
+            from plugins_builtin.login_environment import LoginEnvironment
+
+            self._environment = LoginEnvironment(shell)
+        return self._environment
+
+    async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
+        """Run the command of ``call`` in the workspace.
+
+        :raises asyncio.CancelledError: the call was cancelled; its process tree has been ended.
+        """
+        command: str = call.arguments["command"]
+        try:
+            seconds = time_limit(call.arguments.get("timeout"), self._default_seconds)
+        except TimeoutRefused as error:
+            return ToolOutput(text=str(error), failed=True)
+        refusal = refuse_command(command)
+        if refusal:
+            return ToolOutput(text=refusal, failed=True)
+        shell = shutil.which("bash")
+        if shell is None:
+            return ToolOutput(text="bash was not found on the PATH; install it to run commands.", failed=True)
+        try:
+            return await self._run(shell, command, seconds, context)
+        except OSError as error:
+            return ToolOutput(text=describe_start_failure(error), failed=True)
+
+    async def _run(self, shell: str, command: str, seconds: float | None, context: ToolContext) -> ToolOutput:
+        from plugins_builtin.captured_output import KeptOutput, LiveLines, join_streams
+        from plugins_builtin.processes import run_tree
+
+        environment = os.environ if self._login else await self._login_environment(shell).variables()
+        kept = KeptOutput(), KeptOutput()
+        live = LiveLines(context.progress), LiveLines(context.progress)
+
+        def receive(stream: int, data: bytes) -> None:
+            kept[stream].feed(data)
+            live[stream].feed(data)
+
+        end = await run_tree(
+            [shell, "-lc" if self._login else "-c", command],
+            workspace=context.workspace,
+            environment={**environment, **WITHOUT_TERMINAL},
+            seconds=seconds,
+            on_stdout=lambda data: receive(0, data),
+            on_stderr=lambda data: receive(1, data),
+        )
+        for lines in live:
+            lines.finish()
+        return ToolOutput(
+            text=join_streams(*kept) + describe_end(end, seconds), failed=end.timed_out or end.status != 0
+        )
+
+
+def time_limit(value: object, default: float | None) -> float | None:
+    """Return the limit in seconds, ``None`` for no limit.
+
+    :param value: the argument of the call: a number of seconds, ``unlimited``, or ``None`` for ``default``.
+    :raises TimeoutRefused: the value is neither.
+    """
+    if value is None:
+        return default
+    if value == "unlimited":
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= LONGEST_SECONDS:
+        return float(value)
+    raise TimeoutRefused(
+        f"bash: timeout must be a number of seconds above 0 and at most {LONGEST_SECONDS:,} (seven days), "
+        f'or "unlimited"; it was {str(value)[:40]!r}.'
+    )
+
+
+def refuse_command(command: str) -> str:
+    """Return why the text cannot be given to bash, or an empty string."""
+    if not command.strip():
+        return "bash: the command is empty."
+    if "\0" in command:
+        return "bash: the command holds a NUL character, which no program can be given; leave it out."
+    try:
+        command.encode("utf-8")
+    except UnicodeEncodeError:
+        return "bash: the command holds half of a surrogate pair, which is no text; leave it out."
+    return ""
+
+
+def describe_start_failure(error: OSError) -> str:
+    """Say why bash could not be started, and the mend."""
+    if error.errno == errno.E2BIG:
+        return "bash: the command is longer than the system allows; write it to a file and run the file."
+    if error.errno == errno.ENOENT:
+        return f"bash: {error.filename} does not exist."
+    return f"bash could not be started: {error.strerror}."
+
+
+def describe_end(end: ProcessEnd, seconds: float | None) -> str:
+    """Return the last line of a result: exit status, signal or timeout."""
+    if end.timed_out:
+        return f"(timed out after {seconds:g} s; the command and everything it started were ended)"
+    if end.status is None:
+        return "(ended, but its exit status could not be read)"
+    if end.status < 0:
+        return f"(ended by {_signal_name(-end.status)})"
+    return f"(exit {end.status})"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@hookimpl
+def contribute_tools() -> list[ToolContribution]:
+    """Bring ``bash``."""
+    return [ToolContribution(name="bash", tool=BashTool(), catalogs=Catalog.WORK)]
