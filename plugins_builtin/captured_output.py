@@ -47,7 +47,7 @@ class KeptOutput:
         return self.total
 
     def text(self, characters: int) -> str:
-        """Return the text within ``characters``, cut in the middle when it is longer; the cut says its bytes."""
+        """Return the text within ``characters``; a longer one is cut in the middle and says how many bytes."""
         if self._whole():
             whole = _decode(self._head + self._tail)
             if len(whole) <= characters:
@@ -78,7 +78,7 @@ def _shown(text: str) -> str:
 
 
 def join_streams(stdout: KeptOutput, stderr: KeptOutput) -> str:
-    """Return both streams, standard output first, within what one result may hold; ends with a newline or is empty.
+    """Return both streams, standard output first, within what one result may hold; a text ends with a newline.
 
     Each stream may take half; what one leaves free the other takes.
     """
@@ -94,7 +94,8 @@ def join_streams(stdout: KeptOutput, stderr: KeptOutput) -> str:
 class LiveLines:
     """Passes the lines of one stream on as they come, made safe for a terminal.
 
-    :param show: gets each line without its end, control characters replaced, at most :data:`LIVE_CHARACTERS` long.
+    :param show: gets each line without its end, control characters replaced, at most
+        :data:`LIVE_CHARACTERS` long.
     """
 
     def __init__(self, show: Callable[[str], None]) -> None:

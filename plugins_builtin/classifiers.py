@@ -1,4 +1,4 @@
-"""Risk and authority of every built-in tool call, from its arguments and its resolved paths. Pure; decides nothing."""
+"""Risk and authority of built-in tool calls, from their arguments and resolved paths. Pure; approves nothing."""
 
 from __future__ import annotations
 

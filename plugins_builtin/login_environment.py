@@ -71,11 +71,11 @@ async def capture(shell: str, plain: Mapping[str, str]) -> Mapping[str, str] | N
         if len(printed) < CAPTURE_BYTES:
             printed.extend(data)
 
-    script = r"printf '\0crystal-login-environment\0'; command env -0; printf '\0crystal-login-environment\0'"
-    home = Path(os.path.expanduser("~"))
+    printed_mark = _MARK.decode().replace("\0", r"\0")
+    script = f"printf '{printed_mark}'; command env -0; printf '{printed_mark}'"
     end = await run_tree(
         [shell, "-lc", script],
-        workspace=home if home.is_dir() else Path("/"),
+        workspace=_home(),
         environment=plain,
         seconds=CAPTURE_SECONDS,
         on_stdout=keep,
@@ -84,6 +84,11 @@ async def capture(shell: str, plain: Mapping[str, str]) -> Mapping[str, str] | N
     if end.status != 0 or end.timed_out:
         return None
     return parse(bytes(printed))
+
+
+def _home() -> Path:
+    home = Path(os.path.expanduser("~"))
+    return home if home.is_dir() else Path("/")
 
 
 def parse(printed: bytes) -> Mapping[str, str] | None:

@@ -6,7 +6,7 @@ CHARACTERS = 200
 
 
 def one_line(text: str, characters: int = CHARACTERS) -> str:
-    """Return ``text`` on one line: whatever does not print is escaped, and a long text is cut with an ellipsis."""
+    """Return ``text`` on one line: what does not print is escaped, and a long text is cut with an ellipsis."""
     shown = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in text[: characters + 1]

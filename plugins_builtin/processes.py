@@ -1,7 +1,7 @@
 """One child process with everything it starts: begin it without a terminal, read it, end the whole tree.
 
-Linux: the child is made a sub-reaper before it executes, so orphans of the call (``setsid`` and double-forked ones
-too) become its children and can be found and ended. Elsewhere its process group is ended. Knows no tools.
+Linux: the child is made a sub-reaper before it executes, so orphans of the call (``setsid`` and double-forked
+ones too) become its children and can be found and ended. Elsewhere its process group is ended. Knows no tools.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ READ_BYTES = 1 << 20
 """One read, and the pipe's size where the system grants it; large reads keep a flood of output cheap."""
 
 DRAIN_SECONDS = 0.1
-"""How long after the process has ended output of what it left behind is still read; a left job holds up no call."""
+"""How long output of what an ended process left behind is still read; a left job holds up no call."""
 
 REAP_SECONDS = 5.0
 """How long an ended process may take to be gone; only an uninterruptible wait in the kernel takes longer."""
 
 SWEEPS = 1000
-"""Passes over the tree before the rest is given up; each pass ends whole process groups, so two or three are usual."""
+"""Passes over the tree before the rest is given up; each ends whole process groups, so two or three are usual."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -37,8 +37,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 class ProcessEnd(NamedTuple):
     """How a process ended.
 
-    :param status: the exit status, negative for the number of the signal that ended it; ``None`` when the process
-        could not be reaped.
+    :param status: the exit status, negative for the number of the signal that ended it; ``None`` when the
+        process could not be reaped.
     """
 
     status: int | None
@@ -56,8 +56,8 @@ async def run_tree(
 ) -> ProcessEnd:
     """Run a program in its own session with an empty standard input until it ends.
 
-    Jobs that the program leaves behind when it ends by itself are left running; what they print afterwards is not
-    read, so that they get a closed pipe. On timeout or cancellation the whole tree is ended.
+    Jobs that the program leaves behind when it ends by itself are left running; what they print afterwards is
+    not read, so that they get a closed pipe. On timeout or cancellation the whole tree is ended.
 
     :param workspace: the working directory.
     :param seconds: limit of the run; ``None`` for no limit.
@@ -111,8 +111,8 @@ class _ProcessTree:
     def read(self, on_stdout: Callable[[bytes], None], on_stderr: Callable[[bytes], None]) -> None:
         """Begin to drain both pipes."""
         for stream, receive in ((self._process.stdout, on_stdout), (self._process.stderr, on_stderr)):
-            assert stream is not None
-            self._pipes.append(_Pipe(self._loop, stream.fileno(), receive))
+            if stream is not None:
+                self._pipes.append(_Pipe(self._loop, stream.fileno(), receive))
 
     async def ended(self, seconds: float | None = None) -> None:
         """Wait until the process itself has ended, at most ``seconds``."""
@@ -145,9 +145,7 @@ class _ProcessTree:
 class _Pipe:
     """The reading end of one pipe on the event loop."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, descriptor: int, receive: Callable[[bytes], None]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, descriptor: int, receive: Callable[[bytes], None]) -> None:
         self._loop = loop
         self._descriptor = descriptor
         self._receive = receive
@@ -183,8 +181,8 @@ def _start(arguments: Sequence[str], workspace: Path, environment: Mapping[str, 
     import warnings
 
     with warnings.catch_warnings():
-        # Python 3.12 and later warn that a fork with threads may deadlock; the one call made between fork and exec
-        # is a system call through a function that was looked up before the fork, which takes no lock.
+        # Python 3.12 and later warn that a fork with threads may deadlock; the one call made between fork and
+        # exec is a system call through a function that was looked up before the fork, which takes no lock.
         warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
         return subprocess.Popen(
             list(arguments),
@@ -236,9 +234,9 @@ def _widen(descriptor: int) -> None:
 def kill_tree(root: int) -> None:
     """End a process that leads its own session, and everything below it.
 
-    The root's group is stopped first and the root itself is ended last: while it stands, every orphan becomes its
-    child and is found by the next pass. A pass that finds nobody new is the last one, for what has a pending SIGKILL
-    can no longer fork.
+    The root's group is stopped first and the root itself is ended last: while it stands, every orphan becomes
+    its child and is found by the next pass. A pass that finds nobody new is the last one, for what has a pending
+    SIGKILL can no longer fork.
 
     :param root: the process id of an unreaped child that is a session leader.
     """

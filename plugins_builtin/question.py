@@ -81,8 +81,8 @@ class QuestionTool:
 def parse_questions(items: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
     """Return the questions as values, in order.
 
-    :raises QuestionsRefused: no question, a blank or repeated header, a blank text, a blank or repeated label, or a
-        question that nobody could answer.
+    :raises QuestionsRefused: no question, a blank or repeated header, a blank text, a blank or repeated label,
+        or a question that nobody could answer.
     """
     if not items:
         raise QuestionsRefused("question: there is no question; ask at least one.")
@@ -92,9 +92,7 @@ def parse_questions(items: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
             header=str(item["header"]).strip(),
             text=str(item["text"]).strip(),
             options=tuple(
-                QuestionOption(
-                    label=str(option["label"]).strip(), description=str(option.get("description", ""))
-                )
+                QuestionOption(label=str(option["label"]).strip(), description=str(option.get("description", "")))
                 for option in item.get("options", ())
             ),
             multiple=bool(item.get("multiple", False)),
@@ -102,9 +100,7 @@ def parse_questions(items: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
         )
         _check_question(question, number)
         if question.header in questions:
-            raise QuestionsRefused(
-                f"question: the header {question.header!r} comes twice; make each its own."
-            )
+            raise QuestionsRefused(f"question: the header {question.header!r} comes twice; make each its own.")
         questions[question.header] = question
     return tuple(questions.values())
 

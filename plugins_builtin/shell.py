@@ -1,13 +1,12 @@
-"""The ``bash`` tool: one command in the workspace, its output and its exit status. What a command may do is judged
-elsewhere; nothing here decides or asks.
+"""The ``bash`` tool: one command in the workspace, its output and its exit status.
+
+What a command may do is judged elsewhere; nothing here decides or asks.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
-import signal
 from typing import TYPE_CHECKING
 
 from crystal import hookimpl
@@ -24,13 +23,13 @@ LONGEST_SECONDS = 7 * 24 * 3600
 """A longer limit is a mistake in the unit; who wants none says ``unlimited``."""
 
 WITHOUT_TERMINAL = {"EDITOR": "false", "VISUAL": "false", "GIT_EDITOR": "false", "GIT_TERMINAL_PROMPT": "0"}
-"""Set for every command: an editor or a password prompt would wait for keys that cannot come until the call's limit."""
+"""Set for every command: an editor or a password prompt would wait for keys that cannot come."""
 
 DEFINITION = ToolDefinition(
     name="bash",
     description=(
-        "Run a bash command in the workspace. No terminal, empty stdin. Answers stdout, then stderr, then the exit "
-        "status. Background jobs outlive the call; redirect their output."
+        "Run a bash command in the workspace. No terminal, empty stdin. Answers stdout, then stderr, then the "
+        "exit status. Background jobs outlive the call; redirect their output."
     ),
     schema={
         "type": "object",
@@ -64,8 +63,8 @@ class BashTool:
         self._environment: LoginEnvironment | None = None
 
     def warm(self) -> None:
-        """Begin to capture the login environment; call it from a running event loop while the model is thinking."""
-        shell = shutil.which("bash")
+        """Begin to capture the login environment; call it in the event loop while the model is thinking."""
+        shell = find_bash()
         if shell is not None and not self._login:
             self._login_environment(shell).warm()
 
@@ -89,7 +88,7 @@ class BashTool:
         refusal = refuse_command(command)
         if refusal:
             return ToolOutput(text=refusal, failed=True)
-        shell = shutil.which("bash")
+        shell = find_bash()
         if shell is None:
             return ToolOutput(text="bash was not found on the PATH; install it to run commands.", failed=True)
         try:
@@ -175,7 +174,16 @@ def describe_end(end: ProcessEnd, seconds: float | None) -> str:
     return f"(exit {end.status})"
 
 
+def find_bash() -> str | None:
+    """Return the path of bash, ``None`` when the PATH has none."""
+    import shutil
+
+    return shutil.which("bash")
+
+
 def _signal_name(number: int) -> str:
+    import signal
+
     try:
         return signal.Signals(number).name
     except ValueError:

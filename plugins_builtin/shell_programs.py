@@ -1,4 +1,4 @@
-"""The programs whose calls are known to do no more than read, or write where their words point; data and its reading.
+"""Calls of programs that are known to do no more than read, or write where their words point: data and its use.
 
 A program or an option that does not stand here is not judged harmless. Pure; touches no file.
 """
@@ -70,8 +70,8 @@ _GREP = Options(
     "",
     _names(
         "extended-regexp fixed-strings perl-regexp ignore-case invert-match word-regexp line-regexp count "
-        "files-with-matches files-without-match max-count only-matching quiet silent no-messages line- "
-        "number with-filename no-filename recursive include exclude exclude-dir context after-context "
+        "files-with-matches files-without-match max-count only-matching quiet silent no-messages line-number "
+        "with-filename no-filename recursive include exclude exclude-dir context after-context "
         "before-context color colour text null"
     ),
     pattern=True,
@@ -87,29 +87,23 @@ OPTIONS: Mapping[str, Options] = {
         "",
         _names(
             "fixed-strings ignore-case smart-case case-sensitive invert-match word-regexp line-regexp "
-            "count count-matches files-with-matches files-without-match max-count only-matching quiet no- "
-            "messages line-number no-line-number with-filename no-filename hidden no-ignore no-ignore-vcs "
+            "count count-matches files-with-matches files-without-match max-count only-matching quiet no-messages "
+            "line-number no-line-number with-filename no-filename hidden no-ignore no-ignore-vcs "
             "glob iglob type type-not context after-context before-context color heading no-heading "
             "multiline pcre2 sort max-depth json stats trim no-config vimgrep column"
         ),
         pattern=True,
     ),
-    "sort": Options(
-        "bdfghiMnRrVcCmsuz", "kt", "", _names("reverse unique numeric-sort version-sort check key")
-    ),
+    "sort": Options("bdfghiMnRrVcCmsuz", "kt", "", _names("reverse unique numeric-sort version-sort check key")),
     "uniq": Options("cdDiuz", "fsw", "", _names("count repeated unique ignore-case"), writes=True),
-    "diff": Options(
-        "abBcdeEiNqrstTuUwyZ0123456789", "C", "", _names("unified brief recursive color ignore-all-space")
-    ),
+    "diff": Options("abBcdeEiNqrstTuUwyZ0123456789", "C", "", _names("unified brief recursive color ignore-all-space")),
     "file": Options("bikLhr0", "", "", _names("brief mime mime-type mime-encoding")),
     "base64": Options("dDi", "w", "", _names("decode wrap ignore-garbage")),
     "cut": Options("ns", "bcdf"),
     "date": Options("uRI", "d", "r", _names("utc date iso-8601 rfc-3339 reference")),
     "touch": Options("acmh", "dt", "r", _names("no-create date reference"), writes=True),
     "mkdir": Options("pv", "m", "", _names("parents mode verbose"), writes=True),
-    "cp": Options(
-        "fnpvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True
-    ),
+    "cp": Options("fnpvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True),
     "mv": Options("fnvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True),
     "pytest": Options(
         "qvxslhV",
@@ -135,9 +129,7 @@ _DIFF = _names(
 _GIT_DIFF = Options("pusUwbMCBDiEFqvzcmrtRa0123456789", "nSGL", "", _DIFF)
 
 GIT_VERBS: Mapping[str, Options] = {
-    "status": Options(
-        "sbuvzno", "", "", _names("short porcelain branch untracked-files ignored verbose show-stash")
-    ),
+    "status": Options("sbuvzno", "", "", _names("short porcelain branch untracked-files ignored verbose show-stash")),
     "diff": _GIT_DIFF,
     "log": _GIT_DIFF,
     "show": _GIT_DIFF,
@@ -145,21 +137,19 @@ GIT_VERBS: Mapping[str, Options] = {
     "ls-files": Options(
         "comdstuvz", "x", "", _names("cached others modified deleted exclude-standard stage full-name")
     ),
-    "rev-parse": Options(
-        "", "", "", _names("abbrev-ref short show-toplevel is-inside-work-tree verify git-dir quiet")
-    ),
+    "rev-parse": Options("", "", "", _names("abbrev-ref short show-toplevel is-inside-work-tree verify git-dir quiet")),
     "describe": Options("", "", "", _names("tags always dirty long abbrev all")),
     "shortlog": Options("sne", "", "", _names("summary numbered email all")),
 }
 """Verbs that only read the repository; ``branch`` and ``remote`` are read apart."""
 
 _FIND_TESTS = _names(
-    "-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime -mmin -ctime -cmin -atime "
-    "-amin -perm -user -group -links -printf -regextype"
+    "-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime -mmin -ctime "
+    "-cmin -atime -amin -perm -user -group -links -printf -regextype"
 )
 _FIND_FLAGS = _names(
-    "-not -o -or -a -and ! ( ) , -print -print0 -prune -empty -executable -readable -writable -xdev -mount -follow -ls "
-    "-quit -depth -true -false -daystart"
+    "-not -o -or -a -and ! ( ) , -print -print0 -prune -empty -executable -readable -writable -xdev -mount "
+    "-follow -ls -quit -depth -true -false -daystart"
 )
 _SED_ADDRESS = r"(?:[0-9]+|\$|/(?:[^/\\\n]|\\[^\n])*/)"
 _SED_STEP = re.compile(
@@ -218,9 +208,7 @@ def split_options(options: Options, arguments: Sequence[Word]) -> Parsed | None:
                 continue
             if letter not in options.valued + options.files:
                 return None
-            value_word = (
-                Word(cluster[index + 1 :]) if cluster[index + 1 :] else (pending.pop() if pending else None)
-            )
+            value_word = Word(cluster[index + 1 :]) if cluster[index + 1 :] else (pending.pop() if pending else None)
             if value_word is not None and letter in options.files:
                 files.append(value_word)
             break
@@ -316,9 +304,7 @@ def _python(arguments: Sequence[Word]) -> Reach | None:
         return _by_options(OPTIONS["pytest"], arguments[2:]) if module == "pytest" else None
     file_name = first.rpartition("/")[2]
     surely_own = first.endswith(".py") and not first.startswith(("-", "~", "/")) and ".." not in first
-    installs = (
-        "site-packages" in first or file_name in ("setup.py", "get-pip.py") or file_name.startswith("crystal")
-    )
+    installs = "site-packages" in first or file_name in ("setup.py", "get-pip.py") or file_name.startswith("crystal")
     if not surely_own or installs or arguments[0].glob >= 0:
         return None
     return Reach(tuple(arguments), writes=True)
@@ -360,21 +346,3 @@ _BY_HAND: Mapping[str, Callable[[Sequence[Word]], Reach | None]] = {
     "[": _test,
     "command": _command,
 }
-
-NETWORK_PROGRAMS = _names(
-    "curl wget ssh scp sftp rsync nc ncat netcat telnet ftp tftp ping ping6 dig nslookup host traceroute http https xh "
-    "aria2c axel socat openssl gh glab aws gcloud az kubectl helm docker podman terraform ansible pip pip3 "
-    "pipx uv uvx poetry pdm conda mamba npm npx yarn pnpm bun bunx deno gem bundle cargo go composer apt "
-    "apt-get aptitude yum dnf zypper brew pacman apk snap flatpak port lynx w3m links mail sendmail git- "
-    "lfs svn hg"
-)
-GIT_NETWORK_VERBS = _names("push pull fetch clone ls-remote submodule remote request-pull send-email lfs")
-ESCALATION_PROGRAMS = _names(
-    "sudo sudoedit doas su pkexec runuser run0 gosu su-exec setpriv chroot unshare nsenter machinectl visudo"
-)
-DOWNLOAD_PROGRAMS = _names("curl wget http https xh aria2c axel lynx w3m nc ncat netcat")
-INTERPRETERS = _names(
-    "sh bash zsh dash ksh fish ash csh tcsh python python2 python3 perl ruby node deno bun php lua osascript pwsh"
-)
-SCRIPT_RUNNERS = INTERPRETERS | _names("env eval xargs trap su ssh watch parallel find")
-"""Programs that take a command line inside one of their words."""

@@ -1,7 +1,7 @@
 """The risk and authority of a shell command: pure, strict, and Privileged wherever it is not sure.
 
-:func:`classify_command` is the one door. It reads the command with ``shell_words``, knows harmless programs from
-``shell_programs`` and places from the fence; it never matches the text of a command against a list of bad ones.
+:func:`classify_command` is the one door. It reads the command with ``shell_words``, knows harmless programs
+from ``shell_programs`` and places from the fence; it never searches the text of a command for bad ones.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from crystal.types.approval import Authority, Classification, Risk
 from crystal.types.paths import PathZone, ResolvedPath
 from crystal.workspace.fence import PathRefused
 from plugins_builtin.one_line import one_line
-from plugins_builtin.shell_programs import (
+from plugins_builtin.program_reach import (
     DOWNLOAD_PROGRAMS,
     ESCALATION_PROGRAMS,
     GIT_NETWORK_VERBS,
     INTERPRETERS,
     NETWORK_PROGRAMS,
     SCRIPT_RUNNERS,
-    understand,
 )
+from plugins_builtin.shell_programs import understand
 from plugins_builtin.shell_words import Pipeline, Redirection, ShellLine, SimpleCommand, Word, read_line
 
 NESTING = 4
@@ -51,7 +51,7 @@ class Places(Protocol):
 
 
 def classify_command(command: str, fence: Places) -> Classification:
-    """Return the class of a command line; the worst of its parts counts, and what is not understood is Privileged.
+    """Return the class of a command line: the worst of its parts, Privileged for what is not understood.
 
     :param command: what bash would be given.
     :param fence: resolves paths relative to the workspace, in which the command starts.
@@ -90,8 +90,8 @@ class _Judge:
     def line(self, line: ShellLine, depth: int) -> None:
         """Judge every pipeline, following plain ``cd`` commands.
 
-        After ``cd x &&`` the folder is known; once a ``;`` or ``||`` has passed, the command may run in any folder that
-        was named so far, and the worst of them counts.
+        After ``cd x &&`` the folder is known; once a ``;`` or ``||`` has passed, the command may run in any folder
+        that was named so far, and the worst of them counts.
         """
         known = True
         every = self._folders
@@ -124,7 +124,9 @@ class _Judge:
         for command in pipeline.commands:
             programs = {word.text.rpartition("/")[2] for word in command.words}
             understood = self._command(command, depth)
-            if downloads and not understood and not INTERPRETERS.isdisjoint(programs):
+            if understood:
+                continue
+            if downloads and not INTERPRETERS.isdisjoint(programs):
                 self.raise_to(Risk.FORBIDDEN)
             downloads = downloads or not DOWNLOAD_PROGRAMS.isdisjoint(programs)
 
@@ -150,7 +152,7 @@ class _Judge:
         self.names(texts)
         if "git" in programs and not GIT_NETWORK_VERBS.isdisjoint(texts):
             self.authority |= Authority.NETWORK
-        for word in words:
+        for word in words[1:]:
             self._path(word, writes=True)
         for index, program in enumerate(programs):
             if program == "rm" and self._removes_a_root(words[index + 1 :]):
@@ -175,14 +177,19 @@ class _Judge:
 
     def _path(self, word: Word, writes: bool) -> None:
         if word.glob >= 0:
-            # What a pattern meets is not known, so the folder that it begins in must be a harmless one.
-            folder, slash, _ = word.text[: word.glob].rpartition("/")
-            unsure = ".." in word.text[word.glob :].split("/") or self._place(folder or slash or ".", writes)
-            if unsure:
-                self.raise_to(Risk.PRIVILEGED)
+            self._pattern(word, writes)
             return
         for candidate in path_candidates(word.text):
             self._place(candidate, writes)
+
+    def _pattern(self, word: Word, writes: bool) -> None:
+        """Judge a word that bash replaces by names: what it meets is not known, so where it looks must be harmless."""
+        folder, slash, _ = word.text[: word.glob].rpartition("/")
+        if ".." in word.text[word.glob :].split("/"):
+            self.raise_to(Risk.PRIVILEGED, Authority.OUTSIDE_WORKSPACE)
+        for candidate in path_candidates(folder or slash or "."):
+            if self._place(candidate, writes):
+                self.raise_to(Risk.PRIVILEGED)
 
     def _place(self, text: str, writes: bool) -> bool:
         """Judge one path in every folder the command may run in; return whether it leaves the workspace."""
@@ -220,14 +227,13 @@ class _Judge:
     def _removes_a_root(self, arguments: Sequence[Word]) -> bool:
         texts = [word.text for word in arguments]
         recursive = any(
-            text.startswith("--r")
-            or (text.startswith("-") and not text.startswith("--") and {"r", "R"} & set(text))
+            text.startswith("--r") or (text.startswith("-") and not text.startswith("--") and {"r", "R"} & set(text))
             for text in texts
         )
         return recursive and any(self._is_a_root(text) for text in texts if text and not text.startswith("-"))
 
     def _is_a_root(self, text: str) -> bool:
-        """Whether deleting ``text`` deletes the file system's root, a home, the workspace or a folder around them."""
+        """Whether ``text`` is the file system's root, the home, the workspace or a folder around one of them."""
         folder, slash, last = text.rpartition("/")
         if last in _EVERYTHING:
             text = folder or slash or "."
@@ -242,7 +248,7 @@ class _Judge:
 
 
 def path_candidates(text: str) -> list[str]:
-    """Return every part of a word that its program could take for a path: the word, option values, list entries."""
+    """Return what its program could take for a path in a word: the word, option values, list entries."""
     if not text or text == "-" or len(text) > LONGEST_PATH:
         return []
     found = [] if text.startswith("-") else [text]
@@ -258,15 +264,13 @@ def path_candidates(text: str) -> list[str]:
 
 
 def _cd_target(pipeline: Pipeline) -> Word | None:
-    """Return where a pipeline that is one plain ``cd`` goes, ``None`` for any other and for what is not sure."""
+    """Return where a pipeline that is one plain ``cd`` goes; ``None`` for any other and for an unsure one."""
     words = pipeline.commands[0].words
     if len(pipeline.commands) != 1 or len(words) != 2 or words[0].text != "cd":
         return None
     target = words[1]
     # Through a link bash follows ``..`` by name and other programs follow it for real.
-    unsure = (
-        target.opaque or target.glob >= 0 or ".." in target.text.split("/") or target.text.startswith("-")
-    )
+    unsure = target.opaque or target.glob >= 0 or ".." in target.text.split("/") or target.text.startswith("-")
     return None if unsure or not target.text else target
 
 

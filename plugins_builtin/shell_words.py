@@ -1,8 +1,8 @@
-"""Splits a bash command into simple commands and words, strictly: what it does not fully understand it says so.
+"""Splits a bash command into simple commands and words, strictly: it says what it does not understand.
 
 Pure. It knows quotes, pipes, lists, comments, plain redirections and simple variables; at everything else
-(substitutions, subshells, braces, backslashes, heredocs, control characters) it stops and names the reason. What it
-returns up to there is complete and in order, so that a judge may still find the worst in it.
+(substitutions, subshells, braces, backslashes, heredocs, control characters) it stops and names the reason. What
+it returns up to there is complete and in order, so that a judge may still find the worst in it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _FOLDERS = {"HOME": "~", "PWD": "."}
 class Word(NamedTuple):
     """One word after quote removal.
 
-    :param text: the word; where it is opaque, what it looks like without the values (``$HOME`` and ``$PWD`` at the
-        start stand as ``~`` and ``.``).
+    :param text: the word; where it is opaque, what it looks like without the values (``$HOME`` and ``$PWD`` at
+        the start stand as ``~`` and ``.``).
     :param opaque: whether a part of it is known only when the command runs.
     :param glob: where in ``text`` the first unquoted pattern character stands, ``-1`` for none.
     """

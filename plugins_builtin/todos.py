@@ -1,4 +1,4 @@
-"""``todowrite`` and ``todoread``: the session's to-do list. The list is kept by the host; only its rules live here."""
+"""``todowrite`` and ``todoread``: the rules of the session's to-do list, which the host keeps."""
 
 from __future__ import annotations
 
@@ -85,13 +85,9 @@ def parse_todos(items: Sequence[Mapping[str, Any]]) -> tuple[Todo, ...]:
     """
     todos: dict[str, Todo] = {}
     for number, item in enumerate(items, 1):
-        todo = Todo(
-            id=str(item["id"]).strip(), content=str(item["content"]).strip(), status=str(item["status"])
-        )
+        todo = Todo(id=str(item["id"]).strip(), content=str(item["content"]).strip(), status=str(item["status"]))
         if not todo.id:
-            raise TodosRefused(
-                f"todowrite: item {number} has a blank id; give it one, such as {str(number)!r}."
-            )
+            raise TodosRefused(f"todowrite: item {number} has a blank id; give it one, such as {str(number)!r}.")
         if not todo.content:
             raise TodosRefused(f"todowrite: item {todo.id!r} has no content; say what is to be done.")
         if todo.status not in TODO_STATES:
@@ -99,9 +95,7 @@ def parse_todos(items: Sequence[Mapping[str, Any]]) -> tuple[Todo, ...]:
                 f"todowrite: item {todo.id!r} has the status {todo.status!r}; use one of {', '.join(TODO_STATES)}."
             )
         if todo.id in todos:
-            raise TodosRefused(
-                f"todowrite: the id {todo.id!r} comes twice; give every item an id of its own."
-            )
+            raise TodosRefused(f"todowrite: the id {todo.id!r} comes twice; give every item an id of its own.")
         todos[todo.id] = todo
     return tuple(todos.values())
 
@@ -123,9 +117,7 @@ def render_todos(todos: Sequence[Todo]) -> str:
 def _capability(context: ToolContext) -> TodoList:
     todos = cast(BuiltinContext, context).todos
     if todos is None:
-        raise TypeError(
-            "the host gave a to-do tool no to-do list; its contribution declares the capability 'todos'"
-        )
+        raise TypeError("the host gave a to-do tool no to-do list; its contribution declares the capability 'todos'")
     return todos
 
 
@@ -142,7 +134,5 @@ def contribute_tools() -> list[ToolContribution]:
             capabilities=capabilities,
             parallel=False,
         ),
-        ToolContribution(
-            name="todoread", tool=TodoReadTool(), catalogs=Catalog.BOTH, capabilities=capabilities
-        ),
+        ToolContribution(name="todoread", tool=TodoReadTool(), catalogs=Catalog.BOTH, capabilities=capabilities),
     ]

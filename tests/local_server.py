@@ -1,5 +1,4 @@
-"""A scripted HTTP server on the loopback interface for tests: exact bytes, exact boundaries, recorded
-requests.
+"""A scripted HTTP server on the loopback interface for tests: exact bytes, exact boundaries, recorded requests.
 
 ``with LocalServer(answers) as server:`` serves in a thread with a loop of its own. Answers are used in order,
 one a request; a function of the request may stand for all of them. When they run out the server answers 500.
@@ -111,9 +110,7 @@ def chat_answer(
     ]
     deltas += [{"tool_calls": [entry]} for entry in entries]
     chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-    chunks.append(
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if entries else "stop"}]}
-    )
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if entries else "stop"}]})
     chunks.append({"choices": [], "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}})
     return sse_answer(*chunks)
 
@@ -134,6 +131,8 @@ class LocalServer:
         self._loop = asyncio.new_event_loop()
         self._stopped: asyncio.Event = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="local-server", daemon=True)
+        self.arrived = threading.Event()
+        """Set when a request has arrived."""
         self.client_left = threading.Event()
         """Set when a client closed its connection while an answer was held open."""
 
@@ -174,10 +173,14 @@ class LocalServer:
         try:
             while (request := await _read_request(reader, number)) is not None:
                 self.requests.append(request)
+                self.arrived.set()
                 if not await self._send(self._answer(request), reader, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
             self.client_left.set()
+        except asyncio.CancelledError:
+            # The server stops; streams log a connection task that ends cancelled.
+            pass
         finally:
             writer.close()
 
@@ -217,16 +220,21 @@ class LocalServer:
 
     async def _until(self, is_over: Callable[[], bool], reader: asyncio.StreamReader) -> None:
         while not is_over() and not self._stopped.is_set():
-            if reader.at_eof():
+            if _has_left(reader):
                 raise ConnectionResetError
             await asyncio.sleep(0.005)
 
     async def _repeat(self, chunk: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while not self._stopped.is_set():
-            if reader.at_eof():
+            if _has_left(reader):
                 raise ConnectionResetError
             await _write_chunk(writer, chunk)
             await asyncio.sleep(0.001)
+
+
+def _has_left(reader: asyncio.StreamReader) -> bool:
+    """Whether the client closed the connection, or broke it off with bytes still unread."""
+    return reader.at_eof() or reader.exception() is not None
 
 
 async def _write_chunk(writer: asyncio.StreamWriter, chunk: bytes) -> None:

@@ -10,6 +10,7 @@ from crystal.engine.turn import run_turn
 from crystal.types.events import SessionClosed, TurnFinished
 from crystal.types.items import ImageRef
 from crystal.types.model import Usage
+from crystal.types.notes import NoteCode
 from crystal.types.session import StopReason
 
 
@@ -82,7 +83,20 @@ class Session:
             return
         self._closed = True
         state = self._state
-        await state.host.hooks.on_session_ended(state.facts)
-        await state.client.aclose()
-        state.store.close()
+        try:
+            await state.host.hooks.on_session_ended(state.facts)
+            await self._close_client()
+        finally:
+            state.store.close()
         state.emit(SessionClosed(session_id=state.session_id))
+
+    async def _close_client(self) -> None:
+        """A client of a plugin may fail to close; that must not keep the session from being saved."""
+        state = self._state
+        try:
+            await state.client.aclose()
+        except Exception as error:
+            state.host.notes.add(
+                NoteCode.CLIENT_ERROR,
+                f"The client of the protocol '{state.model.protocol}' failed to close: {type(error).__name__}.",
+            )

@@ -43,9 +43,13 @@ def _check_item(position: int, item: object) -> None:
     for name, kind in item.__field_annotations__.items():  # type: ignore[attr-defined]
         value = getattr(item, name)
         if kind == "str" and type(value) is not str:
-            raise ContractRefused(f"has {type(value).__name__} as {name} of the item at position {position}, not a text")
+            raise ContractRefused(
+                f"has {type(value).__name__} as {name} of the item at position {position}, not a text"
+            )
         if kind == "bool" and type(value) is not bool:
-            raise ContractRefused(f"has {type(value).__name__} as {name} of the item at position {position}, not a bool")
+            raise ContractRefused(
+                f"has {type(value).__name__} as {name} of the item at position {position}, not a bool"
+            )
     if isinstance(item, (UserItem, ToolResultItem)) and not (
         isinstance(item.images, tuple) and all(type(image) is ImageRef for image in item.images)
     ):

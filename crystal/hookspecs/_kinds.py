@@ -1,7 +1,8 @@
 """The four kinds of hook, and the decorators that mark a specification with its kind and its contract.
 
 A specification is a documented function without a body. What the host does with the results of its implementations is
-said here once, by kind; what one hook accepts is said beside that hook, as a sentence and as the function that checks it.
+said here once, by kind; what one hook accepts is said beside that hook, as a sentence and as the function that checks
+it.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ from crystal.types.tools import ToolCall
 def accept_advice(previous: ApprovalFacts, replacement: object, facts: object) -> ApprovalFacts:
     """Return the facts with the advice applied.
 
-    :raises JunkReturned: for something else than an :class:`ApprovalAdvice`.
-    :raises ContractRefused: for advice that lowers the risk.
+    :raises JunkReturned: for something else than an :class:`ApprovalAdvice`, and for advice that lowers the risk but
+        asks for the operator: refusing it must not lose the prompt.
+    :raises ContractRefused: for other advice that lowers the risk.
     """
     if not isinstance(replacement, ApprovalAdvice):
         raise JunkReturned(f"is {type(replacement).__name__}, not ApprovalAdvice")
@@ -23,7 +24,8 @@ def accept_advice(previous: ApprovalFacts, replacement: object, facts: object) -
         raise JunkReturned("has fields of the wrong types")
     classification = previous.classification
     if replacement.risk is not None and replacement.risk < classification.risk:
-        raise ContractRefused(f"lowers the risk from {classification.risk.label} to {replacement.risk.label}")
+        lowers = f"lowers the risk from {classification.risk.label} to {replacement.risk.label}"
+        raise JunkReturned(lowers) if replacement.require_prompt else ContractRefused(lowers)
     if replacement.risk is not None:
         classification = dataclasses.replace(classification, risk=replacement.risk)
     if replacement.reason:

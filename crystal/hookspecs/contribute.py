@@ -33,8 +33,8 @@ def contribute_protocols() -> Sequence[ClientFactory] | None:
     """Called once when the plugin loads, to bring factories for wire protocols.
 
     A protocol is a token of 1 to 64 characters: a letter, then letters, digits, ``_`` or ``-``; an operator names it as
-    ``protocol`` in ``providers.json``. May not claim ``deepseek``, ``openai``, ``responses``, ``anthropic``, ``gemini``,
-    ``ollama``, ``local`` or ``scripted``. A factory gets the operator's key and must not log it.
+    ``protocol`` in ``providers.json``. May not claim ``deepseek``, ``openai``, ``responses``, ``anthropic``,
+    ``gemini``, ``ollama``, ``local`` or ``scripted``. A factory gets the operator's key and must not log it.
     """
 
 

@@ -40,9 +40,14 @@ def _accept_item(position: int, before: ModelItem, after: ModelItem) -> ModelIte
         raise ContractRefused(f"reorders, adds, drops or changes the kind of items at position {position}")
     if not isinstance(after, (UserItem, AssistantItem, ToolResultItem)):
         if after != before:
-            raise ContractRefused(f"changes a {type(before).__name__} at position {position}, which is not its to change")
+            raise ContractRefused(
+                f"changes a {type(before).__name__} at position {position}, which is not its to change"
+            )
         return before
     original: Any = before
+    if isinstance(after, AssistantItem) and after.state is None:
+        # An item made anew without the state, which authors need not know of, says nothing about it.
+        after = dataclasses.replace(after, state=original.state)
     kept = dataclasses.replace(original, text=after.text)
     if isinstance(after, (UserItem, ToolResultItem)):
         if not _is_subsequence(after.images, images_of(before)):

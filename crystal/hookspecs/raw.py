@@ -22,9 +22,7 @@ from crystal.types.session import CompactionPhase, PromptFacts
 from crystal.types.tools import ToolCall
 
 
-def accept_rebuilt(
-    previous: ModelRequest, replacement: object, session_images: Collection[ImageRef]
-) -> ModelRequest:
+def accept_rebuilt(previous: ModelRequest, replacement: object, session_images: Collection[ImageRef]) -> ModelRequest:
     """Return the request with the new items, made representable.
 
     Provider-bound state stays only on an item whose id, kind and content are the host's own; a tool result that is new
@@ -40,17 +38,17 @@ def accept_rebuilt(
         if item.id in seen:
             raise ContractRefused(f"repeats the item id {item.id!r}")
         seen.add(item.id)
-        if isinstance(item, ReasoningItem) and not item.text:
+        # The host's own reasoning may be nothing but provider-bound state; keeping it returns nothing empty.
+        if isinstance(item, ReasoningItem) and not item.text and item != known.get(item.id):
             raise ContractRefused(f"has empty reasoning text in item {item.id!r}")
         for image in images_of(item):
             if not previous.accepts_images:
                 raise ContractRefused("adds an image to a request that cannot carry images")
             if image not in session_images:
                 raise ContractRefused("names an image that is not in the request, or changes its type")
-    names = {item.call_id: item.name for item in items if isinstance(item, ToolCallItem)}
-    return dataclasses.replace(
-        previous, items=tuple(_representable(item, known.get(item.id), names) for item in items)
-    )
+    # A call that this replacement drops still names its result.
+    names = {item.call_id: item.name for item in (*previous.items, *items) if isinstance(item, ToolCallItem)}
+    return dataclasses.replace(previous, items=tuple(_representable(item, known.get(item.id), names) for item in items))
 
 
 def _representable(item: ModelItem, original: ModelItem | None, names: dict[str, str]) -> ModelItem:
@@ -92,9 +90,7 @@ def accept_classification(previous: ApprovalFacts, replacement: object, facts: o
     )
     if not well_formed:
         raise JunkReturned("has fields of the wrong types")
-    return dataclasses.replace(
-        previous, classification=replacement, require_prompt=replacement.require_prompt
-    )
+    return dataclasses.replace(previous, classification=replacement, require_prompt=replacement.require_prompt)
 
 
 @fold(
@@ -109,8 +105,8 @@ def rebuild_model(request: ModelRequest) -> Sequence[ModelItem] | None:
 
     May drop, reorder, add or rewrite items of any kind, the system prompt included, and may split a call from its
     result; what the provider accepts is not checked. An item keeps its id; a new one needs an id the request does not
-    use; an id that returns on another kind of item counts as new. New reasoning carries no provider state, and rewritten
-    text loses it. The stored transcript stays as it was.
+    use; an id that returns on another kind of item counts as new. New reasoning carries no provider state, and
+    rewritten text loses it. The stored transcript stays as it was.
 
     :param request: ``purpose``, ``items`` and ``accepts_images``.
     :return: the items to send, or ``None`` to keep them.

@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from crystal.hookspecs._kinds import ContractRefused, fold
-from crystal.types._readonly import ReadOnlyDict, read_only
+from crystal.types._readonly import ReadOnlyDict, read_only, thaw
 from crystal.types.items import IMAGE_TYPES, Image
 from crystal.types.tools import ToolCall, ToolOutput
 
@@ -35,7 +35,8 @@ def accept_tool_call(previous: ToolCall, replacement: object, catalog: Collectio
         raise ContractRefused(f"has {type(replacement.arguments).__name__} as arguments, not a mapping")
     if (fault := _not_json(replacement.arguments)) is not None:
         raise ContractRefused(f"has {fault} in its arguments, which JSON cannot hold")
-    arguments: ReadOnlyDict = read_only(replacement.arguments)
+    # Copied before it is frozen: a read-only object that the hook made itself may hold lists that it can still change.
+    arguments: ReadOnlyDict = read_only(thaw(replacement.arguments))
     return dataclasses.replace(replacement, arguments=arguments)
 
 
@@ -71,7 +72,7 @@ def accept_tool_result(previous: ToolOutput, replacement: object, accepts_images
     if not isinstance(replacement.images, tuple):
         raise ContractRefused(f"has {type(replacement.images).__name__} as images, not a tuple")
     for image in replacement.images:
-        if not isinstance(image, Image) or not isinstance(image.data, bytes):
+        if not isinstance(image, Image) or not isinstance(image.data, bytes) or not isinstance(image.name, str):
             raise ContractRefused(f"has {type(image).__name__} among its images")
         if image.media_type not in IMAGE_TYPES:
             raise ContractRefused(f"has an image of type {image.media_type!r}; allowed are {', '.join(IMAGE_TYPES)}")

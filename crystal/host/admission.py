@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from crystal.host.dispatch import Collected
 from crystal.types._frozen import Frozen
+from crystal.types._readonly import read_only, thaw
+from crystal.types.approval import Authority, Risk
 from crystal.types.model import ClientFactory
 from crystal.types.notes import Note, NoteCode
 from crystal.types.tools import Catalog, Classifier, ToolContribution, ToolDefinition
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-BUILTIN_PROTOCOLS = frozenset(
-    ("deepseek", "openai", "responses", "anthropic", "gemini", "ollama", "local", "scripted")
-)
+BUILTIN_PROTOCOLS = frozenset(("deepseek", "openai", "responses", "anthropic", "gemini", "ollama", "local", "scripted"))
 RESERVED_TOOLS = frozenset(
     (
         *("read", "list", "tree", "glob", "grep", "search", "todowrite", "todoread", "question"),
@@ -43,7 +43,7 @@ class RegisteredTool(Frozen):
     """An admitted tool.
 
     :param plugin: full name of the plugin it comes from; also the origin that grants are keyed by.
-    :param definition: read once, so that a tool cannot change what the model was told.
+    :param definition: read once and copied, so that nothing can change what the model was told.
     """
 
     plugin: str
@@ -83,7 +83,9 @@ def _read_tool(entry: Any, plugin: str) -> RegisteredTool:
         raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"is {type(entry).__name__}, not a ToolContribution")
     definition = entry.tool.definition
     if not isinstance(definition, ToolDefinition):
-        raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"defines itself by {type(definition).__name__}, not a ToolDefinition")
+        raise Omitted(
+            NoteCode.CONTRIBUTION_INVALID, f"defines itself by {type(definition).__name__}, not a ToolDefinition"
+        )
     if not isinstance(entry.name, str) or not NAME.fullmatch(entry.name):
         raise Omitted(
             NoteCode.TOOL_NAME, "has a name that is not a letter followed by letters, digits, _ or - (64 at most)"
@@ -96,9 +98,37 @@ def _read_tool(entry: Any, plugin: str) -> RegisteredTool:
         raise Omitted(NoteCode.TOOL_CATALOG, f"'{entry.name}' names no catalog; give Catalog.PLAN, WORK or BOTH")
     if (fault := schema_fault(definition.schema)) is not None:
         raise Omitted(NoteCode.TOOL_SCHEMA, f"'{entry.name}' has a schema that {fault}")
+    if (fault := _field_fault(entry)) is not None:
+        raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"'{entry.name}' has {fault}")
     if entry.capabilities and not plugin.startswith("builtin:"):
         raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"'{entry.name}' asks for capabilities of built-in tools")
-    return RegisteredTool(plugin=plugin, contribution=entry, definition=definition)
+    told = ToolDefinition(
+        name=definition.name, description=definition.description, schema=read_only(thaw(definition.schema))
+    )
+    return RegisteredTool(plugin=plugin, contribution=entry, definition=told)
+
+
+def _field_fault(entry: ToolContribution) -> str | None:
+    """Say which field is not what the host relies on when it fences, classifies and runs the tool."""
+    if not callable(getattr(entry.tool, "invoke", None)):
+        return "a tool without 'invoke'"
+    if not _are_names(entry.path_arguments, tuple):
+        return "path_arguments that are not a tuple of names"
+    if not isinstance(entry.default_paths, Mapping):
+        return "default_paths that are not a mapping"
+    if entry.risk is not None and not isinstance(entry.risk, Risk):
+        return "a risk that is not a Risk"
+    if not isinstance(entry.authority, Authority) or not entry.authority:
+        return "an authority that is not an Authority"
+    if entry.pre_classifier is not None and not callable(entry.pre_classifier):
+        return "a pre_classifier that cannot be called"
+    if not _are_names(entry.capabilities, (frozenset, set, tuple)):
+        return "capabilities that are not a set of names"
+    return None if type(entry.parallel) is bool else "something else than a bool as parallel"
+
+
+def _are_names(value: object, kinds: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and all(isinstance(name, str) for name in value)  # type: ignore[attr-defined]
 
 
 def schema_fault(schema: Any) -> str | None:
@@ -178,16 +208,16 @@ def admit_classifiers(
     return tuple(admitted), notes
 
 
-def _check_each(
-    entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]
-) -> tuple[Note, ...]:
+def _check_each(entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]) -> tuple[Note, ...]:
     notes = []
     for collected in entries:
         try:
             check(collected)
         except Omitted as omitted:
             code, reason = omitted.code, str(omitted)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             code, reason = NoteCode.CONTRIBUTION_INVALID, f"raised {type(error).__name__} when it was looked at"
         else:
             continue

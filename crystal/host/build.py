@@ -100,7 +100,7 @@ def environment_of(host: Host) -> Environment:
             ExtensionFacts(
                 directory=name.partition(":")[2],
                 source=ExtensionSource.HOME,
-                display_name=name.rpartition("/")[2],
+                display_name=host.plugins.display_name(name),
                 enabled=True,
                 effective=True,
                 loaded=True,
@@ -139,8 +139,9 @@ def _check_disabled(disabled: Iterable[str], known: set[str]) -> None:
 
 def _note_raw_hooks(registry: PluginRegistry, notes: Notes) -> None:
     raw = [name for name, found in registry.specifications.items() if found.declaration.raw]
+    registering = {found.plugin for hook in raw for found in registry.implementations(hook)}
     for plugin in registry.names:
-        if any(hook in raw for hook in registry.hooks_of(plugin)):
+        if plugin in registering:
             notes.add_note(
                 Note(
                     code=NoteCode.RAW_HOOK,

@@ -43,7 +43,7 @@ class Folded(Frozen):
     """The outcome of a fold.
 
     :param guard_failed: plugins whose guarding implementation raised, answered junk or outlasted its limit.
-    :param changed_by: plugins whose replacement was accepted, in order.
+    :param changed_by: plugins whose replacement was accepted and differs from what it replaced, in order.
     """
 
     value: Any
@@ -60,12 +60,14 @@ class Collected(Frozen):
 
 def _adapter(implementation: Implementation, arguments: tuple[str, ...]) -> Callable[..., Any]:
     function = implementation.function
+    taken = tuple((name, arguments.index(name)) for name in implementation.arguments)
+    if not taken:
+        return lambda *_: function()
+    if not implementation.by_position:
+        return lambda *values: function(**{name: values[index] for name, index in taken})
     if implementation.arguments == arguments:
         return function
-    indexes = tuple(arguments.index(name) for name in implementation.arguments)
-    if not indexes:
-        return lambda *_: function()
-    return lambda *values: function(*(values[index] for index in indexes))
+    return lambda *values: function(*(values[index] for _, index in taken))
 
 
 class Dispatcher:
@@ -116,9 +118,7 @@ class Dispatcher:
                 if text is None:
                     continue
                 if not isinstance(text, str):
-                    raise HookFailed(
-                        NoteCode.HOOK_RESULT, f"it returned {type(text).__name__}, not a text to append"
-                    )
+                    raise HookFailed(NoteCode.HOOK_RESULT, f"it returned {type(text).__name__}, not a text to append")
             except HookFailed as failure:
                 self._note_failure(step, failure)
                 continue
@@ -145,7 +145,10 @@ class Dispatcher:
     def _entries(self, step: Step, result: Any) -> list[Collected]:
         try:
             return [Collected(plugin=step.plugin, entry=entry) for entry in result]
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # The list may be a generator, whose code runs only now.
             raise HookFailed(NoteCode.HOOK_ERROR, f"its list {_fault(error)}") from error
 
     async def fold(self, hook: str, arguments: tuple[Any, ...], facts: Any = None) -> Folded:
@@ -156,7 +159,8 @@ class Dispatcher:
         """
         specification = self._registry.specifications[hook]
         declaration = specification.declaration
-        if declaration.accept is None:
+        accept = declaration.accept
+        if accept is None:
             raise ValueError(f"{hook} is not a fold")
         value = arguments[specification.arguments.index(declaration.folds)]
         failed: list[str] = []
@@ -166,7 +170,7 @@ class Dispatcher:
                 replacement = await self._call(hook, step, arguments)
                 if replacement is None:
                     continue
-                value = declaration.accept(value, replacement, facts)
+                accepted = _accepted(accept, value, replacement, facts)
             except HookFailed as failure:
                 self._note_failure(step, failure, guard=declaration.guard)
                 failed.append(step.plugin)
@@ -178,31 +182,24 @@ class Dispatcher:
                     failed.append(step.plugin)
                 self._note_refusal(hook, step, refusal, junk)
                 continue
-            except Exception as error:
-                # A replacement whose own attributes or iteration raise.
-                self._note_failure(
-                    step,
-                    HookFailed(NoteCode.HOOK_ERROR, f"its result {_fault(error)}"),
-                    guard=declaration.guard,
-                )
-                failed.append(step.plugin)
-                continue
-            changed.append(step.plugin)
-            self._mark(step, "changed")
+            is_changed = accepted != value
+            value = accepted
+            if is_changed:
+                changed.append(step.plugin)
+                self._mark(step, "changed")
             views = {name: read(value) for name, read in declaration.derived.items()}
             arguments = tuple(
                 value if name == declaration.folds else views.get(name, argument)
                 for name, argument in zip(specification.arguments, arguments, strict=True)
             )
-        return Folded(
-            value=value, guard_failed=tuple(failed) if declaration.guard else (), changed_by=tuple(changed)
-        )
+        return Folded(value=value, guard_failed=tuple(failed) if declaration.guard else (), changed_by=tuple(changed))
 
     async def _call(self, hook: str, step: Step, arguments: tuple[Any, ...]) -> Any:
         record = step.record
         record.calls += 1
         began = perf_counter()
         self._watchdog.watch(hook, step.plugin, began)
+        is_ended = False
         try:
             result = step.call(*arguments)
             if result is None:
@@ -211,7 +208,10 @@ class Dispatcher:
                 self._watchdog.rest()
                 return await self._await(hook, step, result)
             return result
-        except (HookFailed, KeyboardInterrupt):
+        except HookFailed:
+            is_ended = True
+            raise
+        except KeyboardInterrupt:
             raise
         except asyncio.CancelledError as error:
             if _host_is_cancelled():
@@ -223,7 +223,7 @@ class Dispatcher:
             self._watchdog.rest()
             took = perf_counter() - began
             record.seconds += took
-            if took > self._timeout:
+            if took > self._timeout and not is_ended:
                 self._note_slow(hook, step, took)
             if self._ledger.trace is not None:
                 self._ledger.trace(hook, step.plugin, took, "ran")
@@ -239,9 +239,7 @@ class Dispatcher:
         if not done:
             task.cancel()
             await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
-            raise HookFailed(
-                NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled"
-            )
+            raise HookFailed(NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled")
         result, error = task.result()
         if error is not None:
             raise error
@@ -278,9 +276,19 @@ class Dispatcher:
         self._notes.add(
             NoteCode.HOOK_SLOW,
             f"Plugin '{step.plugin}', hook '{hook}': took {took:.1f} s, over the limit of {self._timeout:g} s. "
-            "A slow hook should be async, so that it can be ended.",
+            "A slow hook should be async and await what it waits for, so that it can be ended.",
             step.plugin,
         )
+
+
+def _accepted(accept: Callable[[Any, Any, Any], Any], value: Any, replacement: Any, facts: Any) -> Any:
+    try:
+        return accept(value, replacement, facts)
+    except (ContractRefused, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        # The replacement's own code may run only now, as a generator's does, and it may raise or exit.
+        raise HookFailed(NoteCode.HOOK_ERROR, f"its result {_fault(error)}") from error
 
 
 def _host_is_cancelled() -> bool:

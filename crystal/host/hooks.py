@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 
-from crystal.host.dispatch import Collected, Dispatcher, Folded
 from crystal.hookspecs._items import images_of
+from crystal.host.dispatch import Collected, Dispatcher, Folded
 from crystal.types._frozen import Frozen
 from crystal.types.approval import ApprovalFacts
 from crystal.types.environment import Environment, SessionModels
@@ -109,9 +110,8 @@ class Hooks:
     async def on_approval(self, call: ToolCall, facts: ApprovalFacts) -> ApprovalHeard:
         """Run every ``on_approval``, then every ``rewrite_approval``."""
         advised = await self._fold("on_approval", call, facts)
-        rewritten = await self._fold(
-            "rewrite_approval", call, advised.value, advised.value.require_prompt
-        )
+        so_far = _with_requirement(advised.value)
+        rewritten = await self._fold("rewrite_approval", call, so_far, so_far.require_prompt)
         return ApprovalHeard(
             facts=rewritten.value,
             failed_guards=(*advised.guard_failed, *rewritten.guard_failed),
@@ -123,3 +123,12 @@ class Hooks:
 
     async def _fold(self, hook: str, *arguments: object, facts: object = None) -> Folded:
         return await self._dispatcher.fold(hook, arguments, facts)
+
+
+def _with_requirement(facts: ApprovalFacts) -> ApprovalFacts:
+    """Say the prompt requirement on the classification too: a raw hook that replaces one field of it keeps the rest."""
+    required = facts.require_prompt or facts.classification.require_prompt
+    classification = facts.classification
+    if required != classification.require_prompt:
+        classification = dataclasses.replace(classification, require_prompt=required)
+    return dataclasses.replace(facts, classification=classification, require_prompt=required)

@@ -1,7 +1,7 @@
 """Registration: which plugins there are, which of their functions implement a hook, and in what order these run.
 
-pluggy does the registering; what it would reject as a whole (a misspelt hook, a wrong argument, a wrapper) costs a plugin
-only the one function here, with a note.
+pluggy does the registering; what it would reject as a whole (a misspelt hook, a wrong argument, a wrapper) costs a
+plugin only the one function here, with a note.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import pluggy
 
-from crystal.host.notes import Notes
 from crystal.hookspecs import DECLARATION_ATTRIBUTE, SPECIFICATIONS, HookDeclaration
+from crystal.host.notes import Notes
 from crystal.types._frozen import Frozen
 from crystal.types.notes import NoteCode
 
@@ -31,12 +31,14 @@ class HookSpecification(Frozen):
 class Implementation(Frozen):
     """One function of one plugin that implements a hook.
 
-    :param arguments: the subset of the hook's arguments that it takes.
+    :param arguments: the subset of the hook's arguments that it takes, in its own order.
+    :param by_position: whether these are its first parameters, so that they can be passed by position.
     """
 
     plugin: str
     function: Callable[..., Any]
     arguments: tuple[str, ...]
+    by_position: bool = True
 
 
 def read_specifications() -> dict[str, HookSpecification]:
@@ -93,11 +95,22 @@ class CheckedPluginManager(pluggy.PluginManager):
         )
 
 
+def _display_name(plugin: object) -> str:
+    """Return the plugin's ``name``, or an empty text when it has none or it cannot be read."""
+    try:
+        display = getattr(plugin, "name", None)
+    except Exception:
+        return ""
+    return display if isinstance(display, str) and display.strip() else ""
+
+
 def _argument_fault(function: Callable[..., Any], specification: HookSpecification) -> str | None:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        if parameter.name in specification.arguments and parameter.kind is not parameter.KEYWORD_ONLY:
+        if parameter.name in specification.arguments:
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                return f"takes {parameter.name!r} by keyword only, but a hook's arguments are passed by position"
             continue
         if parameter.default is not parameter.empty:
             continue
@@ -130,11 +143,13 @@ class PluginRegistry:
         if isinstance(plugin, type):
             try:
                 plugin = plugin()
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 self._refuse(name, f"its class cannot be made without arguments: {type(error).__name__}")
                 return False
-        display = getattr(plugin, "name", None)
-        if not isinstance(display, str) or not display.strip():
+        display = _display_name(plugin)
+        if not display:
             self._refuse(name, "it has no 'name', a text that is not empty")
             return False
         if display in self._display_names:
@@ -144,17 +159,26 @@ class PluginRegistry:
                 name,
             )
             return False
+        if self._manager.has_plugin(name):
+            self._notes.add(
+                NoteCode.PLUGIN_DUPLICATE, f"Plugin '{name}' is not loaded: that name is taken already.", name
+            )
+            return False
         self._manager.registering = name
         try:
             self._manager.register(plugin, name)
-        except (ValueError, pluggy.PluginValidationError) as error:
-            self._refuse(name, str(error).splitlines()[0])
+        except Exception as error:
+            self._refuse(name, f"its functions cannot be looked at: {type(error).__name__}")
             return False
         self._display_names[display] = name
         return True
 
     def _refuse(self, name: str, reason: str) -> None:
         self._notes.add(NoteCode.PLUGIN_INVALID, f"Plugin '{name}' is not loaded: {reason}.", name)
+
+    def display_name(self, name: str) -> str:
+        """Return the display name of a registered plugin."""
+        return next(display for display, full in self._display_names.items() if full == name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,20 +194,22 @@ class PluginRegistry:
         plain = [found for found in listed if not found.tryfirst and not found.trylast]
         # pluggy inserts each trylast implementation at the front of its list.
         ordered = (*first, *plain, *reversed(last))
-        return tuple(
-            Implementation(plugin=found.plugin_name, function=found.function, arguments=_taken(found.function, self.specifications[hook]))
-            for found in ordered
-        )
+        return tuple(_implementation(found.plugin_name, found.function, self.specifications[hook]) for found in ordered)
 
     def hooks_of(self, name: str) -> tuple[str, ...]:
         """Return the names of the hooks that a plugin implements."""
         return tuple(
-            hook
-            for hook in self.specifications
-            if any(found.plugin == name for found in self.implementations(hook))
+            hook for hook in self.specifications if any(found.plugin == name for found in self.implementations(hook))
         )
 
 
-def _taken(function: Callable[..., Any], specification: HookSpecification) -> tuple[str, ...]:
-    parameters = inspect.signature(function).parameters
-    return tuple(name for name in parameters if name in specification.arguments)
+def _implementation(plugin: str, function: Callable[..., Any], specification: HookSpecification) -> Implementation:
+    positional = tuple(
+        parameter.name
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    )
+    taken = tuple(name for name in positional if name in specification.arguments)
+    return Implementation(
+        plugin=plugin, function=function, arguments=taken, by_position=positional[: len(taken)] == taken
+    )

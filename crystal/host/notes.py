@@ -19,9 +19,7 @@ class Notes:
         self._listener = listener
         return tuple(self._notes)
 
-    def add(
-        self, code: NoteCode, text: str, source: str = "crystal", severity: Severity = Severity.WARNING
-    ) -> None:
+    def add(self, code: NoteCode, text: str, source: str = "crystal", severity: Severity = Severity.WARNING) -> None:
         """Add one note."""
         self.add_note(Note(code=code, text=text, source=source, severity=severity))
 

@@ -133,7 +133,6 @@ def write_private(path: Path, data: bytes) -> None:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with open(descriptor, "wb") as file:
-                os.fchmod(file.fileno(), 0o600)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

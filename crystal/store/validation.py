@@ -63,7 +63,8 @@ def validate_file(model: type[BaseModel], file: JsonFile, tags: frozenset[str] =
         first = error.errors(include_url=False, include_context=True)[0]
         place = tuple(part for part in first["loc"] if part not in tags)
         file.refuse(place, _sentence(first, place))
-    found = sorted((file.line(place) or 0, place, known) for place, known in _unknown_keys(checked, ()))
+    found = [(file.line(place) or 0, place, known) for place, known in _unknown_keys(checked, ())]
+    found.sort(key=lambda one: one[0])
     return tuple(_unknown(file, line, place, known) for line, place, known in found)
 
 

@@ -73,16 +73,14 @@ class Crystaler:
     def makeplugin(self, name: str, source: str | object) -> None:
         """Register a plugin for the following runs in process.
 
-        :param source: Python source of a module with hookimpls, or a ready object; a module without a ``name`` gets
-            ``name``.
+        :param source: Python source of a module with hookimpls, the path of such a file, or a ready object; a module
+            without a ``name`` gets ``name``.
         """
         plugin: Any = source
-        if isinstance(source, str):
-            module = types.ModuleType(f"crystaler_{name}")
-            module.__dict__["name"] = name
-            code = compile(textwrap.dedent(source), f"<plugin {name}>", "exec")
-            exec(code, module.__dict__)
-            plugin = module
+        if isinstance(source, Path):
+            plugin = _module(name, source.read_text("utf-8"), str(source))
+        elif isinstance(source, str):
+            plugin = _module(name, textwrap.dedent(source), f"<plugin {name}>")
         self._plugins.append(FoundPlugin(name=f"plugin:test/{name}", plugin=plugin))
 
     def script(self, rounds: Sequence[Mapping[str, Any]]) -> Path:
@@ -205,6 +203,13 @@ class Crystaler:
             operator=operator or request.operator,
             surroundings=around,
         )
+
+
+def _module(name: str, source: str, file: str) -> types.ModuleType:
+    module = types.ModuleType(f"crystaler_{name}")
+    module.__dict__["name"] = name
+    exec(compile(source, file, "exec"), module.__dict__)
+    return module
 
 
 class _Recorder:

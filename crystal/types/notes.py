@@ -47,6 +47,7 @@ class NoteCode(Enum):
     MODEL_OUTPUT = "model-output"
     IMAGE_DROPPED = "image-dropped"
     PARAMETER_DROPPED = "parameter-dropped"
+    CLIENT_ERROR = "client-error"
     FILE_SKIPPED = "file-skipped"
 
 

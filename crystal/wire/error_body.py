@@ -57,11 +57,7 @@ def read_error_payload(payload: Any, text: str = "") -> ErrorFacts:
     outer: Mapping[str, Any] = payload if isinstance(payload, dict) else {}
     error = outer.get("error")
     inner: Mapping[str, Any] = error if isinstance(error, dict) else outer
-    codes = [
-        str(code)
-        for code in _codes(inner, outer)
-        if isinstance(code, (str, int)) and code not in ("", "error")
-    ]
+    codes = [str(code) for code in _codes(inner, outer) if isinstance(code, (str, int)) and code not in ("", "error")]
     words = [code for code in codes if not code.lstrip("-").isdigit()]
     numbers = [int(code) for code in codes if code.isdigit() and 400 <= int(code) <= 599]
     return ErrorFacts(

@@ -167,11 +167,7 @@ def _specific_first(facts: ErrorFacts) -> list[str]:
 
 def _is_quota(facts: ErrorFacts, text: str) -> bool:
     marks = any(mark in code for code in facts.codes for mark in _QUOTA_CODES)
-    return (
-        marks
-        or any(code.startswith("billing_") for code in facts.codes)
-        or any(t in text for t in _QUOTA_TEXTS)
-    )
+    return marks or any(code.startswith("billing_") for code in facts.codes) or any(t in text for t in _QUOTA_TEXTS)
 
 
 def _is_overflow(facts: ErrorFacts, text: str) -> bool:

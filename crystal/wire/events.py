@@ -1,5 +1,4 @@
-"""Reads a model's response body as JSON events, whether it came as server-sent events, JSON lines or one JSON
-text.
+"""Reads a model's response body as JSON events, whether it came as server-sent events, JSON lines or one JSON text.
 
 It tells a stream from a page by the first byte, not by the content type, which gateways get wrong.
 """

@@ -1,7 +1,6 @@
 """The one HTTP seam: post a body, get a status, headers and a stream of bytes, or a :class:`ModelError`.
 
-httpx is imported when the first request is near, not with this module. Nothing here retries or reads what it
-carries.
+httpx is imported when the first request is near, not with this module. Nothing here retries or reads what it carries.
 """
 
 from __future__ import annotations
@@ -161,7 +160,8 @@ class Transport:
         await self.aclose()
 
     def prepare(self, url: str) -> None:
-        """Import httpx and build what a request to ``url`` needs, so that a waiting moment can pay for it."""
+        """Import httpx and build what a request to ``url`` needs; a thread may call it while something waits."""
+        warm()
         if self._send is None:
             self._send = self._build(url)
 
@@ -232,9 +232,7 @@ class Transport:
             )
             return request
         except (library.InvalidURL, ValueError) as error:
-            raise ModelError(
-                ModelErrorKind.INVALID, f"The endpoint's baseUri is no usable address: {error}"
-            ) from error
+            raise ModelError(ModelErrorKind.INVALID, f"The endpoint's baseUri is no usable address: {error}") from error
 
 
 def warm() -> None:
@@ -261,9 +259,7 @@ def _httpx() -> Any:
 
 def _body_chunks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     chunks: Any = (
-        response.aiter_bytes()
-        if "content-encoding" in response.headers
-        else aiter(cast(Any, response.stream))
+        response.aiter_bytes() if "content-encoding" in response.headers else aiter(cast(Any, response.stream))
     )
     return cast("AsyncGenerator[bytes, None]", chunks)
 
@@ -280,9 +276,7 @@ def _where(url: str) -> str:
 def _transport_error(error: Exception, where: str) -> ModelError:
     library = _httpx()
     if isinstance(error, library.TimeoutException):
-        doing = {"ConnectTimeout": "connect", "WriteTimeout": "send the request"}.get(
-            type(error).__name__, "read"
-        )
+        doing = {"ConnectTimeout": "connect", "WriteTimeout": "send the request"}.get(type(error).__name__, "read")
         return ModelError(ModelErrorKind.TIMEOUT, f"{where}: the time to {doing} ran out.")
     if _has_certificate_fault(error):
         return ModelError(
@@ -290,18 +284,12 @@ def _transport_error(error: Exception, where: str) -> ModelError:
             f"{where} shows a certificate that is not trusted; set SSL_CERT_FILE to a bundle with its issuer.",
         )
     if isinstance(error, library.UnsupportedProtocol):
-        return ModelError(
-            ModelErrorKind.INVALID, "The endpoint's baseUri must begin with http:// or https://."
-        )
+        return ModelError(ModelErrorKind.INVALID, "The endpoint's baseUri must begin with http:// or https://.")
     if isinstance(error, library.LocalProtocolError):
-        return ModelError(
-            ModelErrorKind.INVALID, f"{where}: the request cannot be sent ({type(error).__name__})."
-        )
+        return ModelError(ModelErrorKind.INVALID, f"{where}: the request cannot be sent ({type(error).__name__}).")
     if isinstance(error, library.ConnectError):
         return ModelError(ModelErrorKind.NETWORK, f"No connection to {where}: {error}")
-    return ModelError(
-        ModelErrorKind.NETWORK, f"The connection to {where} broke: {error or type(error).__name__}"
-    )
+    return ModelError(ModelErrorKind.NETWORK, f"The connection to {where} broke: {error or type(error).__name__}")
 
 
 def _has_certificate_fault(error: BaseException) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC
 from typing import Any
 
 _TRY_AGAIN = re.compile(r"try again in\s+((?:\d+(?:\.\d+)?\s*(?:ms|h|m|s)[a-z]*\s*)+)", re.IGNORECASE)
@@ -44,6 +43,7 @@ def _number(text: str) -> float | None:
 
 
 def _until_date(text: str, now: float) -> float | None:
+    from datetime import UTC
     from email.utils import parsedate_to_datetime
 
     try:
@@ -70,6 +70,4 @@ def _try_again_in(message: str) -> float | None:
     found = _TRY_AGAIN.search(message)
     if found is None:
         return None
-    return sum(
-        float(number) * _SECONDS[unit.lower()] for number, unit in _DURATION_PART.findall(found.group(1))
-    )
+    return sum(float(number) * _SECONDS[unit.lower()] for number, unit in _DURATION_PART.findall(found.group(1)))

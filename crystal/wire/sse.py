@@ -1,6 +1,4 @@
-"""Server-sent events: bytes in, events out, whatever the chunk boundaries. It does not know what the data
-means.
-"""
+"""Server-sent events: bytes in, events out, whatever the chunk boundaries. It does not know what they mean."""
 
 from __future__ import annotations
 
@@ -90,9 +88,7 @@ class SseDecoder:
         self._name, self._data, self._size = b"", [], 0
         if not data:
             return None
-        return ServerEvent(
-            name=name.decode("utf-8", "replace"), data=b"\n".join(data).decode("utf-8", "replace")
-        )
+        return ServerEvent(name=name.decode("utf-8", "replace"), data=b"\n".join(data).decode("utf-8", "replace"))
 
 
 def event_values(event: ServerEvent) -> list[Any]:

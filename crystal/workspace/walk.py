@@ -45,7 +45,7 @@ def walk(
     :param folders: also yield folders.
     :param stopped: asked before each folder; once it says yes the walk ends early.
     """
-    pending: list[Iterator[WalkedEntry]] = [_entries(root, "", 1, rules, admits, with_links)]
+    pending: list[Iterator[WalkedEntry]] = [folder_entries(root, "", 1, rules, admits, with_links=with_links)]
     while pending:
         entry = next(pending[-1], None)
         if entry is None:
@@ -59,7 +59,8 @@ def walk(
         if stopped():
             return
         if max_depth is None or entry.depth < max_depth:
-            pending.append(_entries(root, entry.path, entry.depth + 1, rules, admits, with_links))
+            below = folder_entries(root, entry.path, entry.depth + 1, rules, admits, with_links=with_links)
+            pending.append(below)
 
 
 def admission(fence: Fence, root: str, permitted_paths: frozenset[str]) -> Callable[[str], bool]:
@@ -79,9 +80,14 @@ def admission(fence: Fence, root: str, permitted_paths: frozenset[str]) -> Calla
     return admits
 
 
-def _entries(
-    root: str, folder: str, depth: int, rules: IgnoreRules, admits: Callable[[str], bool], with_links: bool
+def folder_entries(
+    root: str, folder: str, depth: int, rules: IgnoreRules, admits: Callable[[str], bool], *, with_links: bool = False
 ) -> Iterator[WalkedEntry]:
+    """Yield what a walk meets in one folder; the arguments are those of :func:`walk`.
+
+    :param folder: relative to ``root``; empty for the root itself.
+    :param depth: depth of the folder's entries.
+    """
     parent = f"{root.rstrip('/')}/{folder}".rstrip("/") or "/"
     try:
         with os.scandir(parent) as scanned:

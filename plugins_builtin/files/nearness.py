@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 _LINES_COMPARED = 20_000
+_CHARACTERS_COMPARED = 500_000
 _LINE_CHARACTERS = 300
-_CANDIDATES = 200
+_CANDIDATES = 50
 _LINES_SHOWN = 10
 _ALIKE = 0.55
 
@@ -17,7 +18,7 @@ def describe_near(text: str, old: str) -> str:
     Looks first for a place that differs only in white space, then for the lines most like the longest line of
     ``old``.
     """
-    lines = text.split("\n", _LINES_COMPARED)[:_LINES_COMPARED]
+    lines = text[:_CHARACTERS_COMPARED].split("\n", _LINES_COMPARED)[:_LINES_COMPARED]
     place = _same_but_for_space(lines, old)
     if place is not None:
         first, last = place
@@ -45,21 +46,19 @@ def _nearest_lines(lines: list[str], old: str) -> list[int]:
     words = set(re.findall(r"\w+", wanted))
     if not words:
         return []
-    shared = (
-        (len(words.intersection(re.findall(r"\w+", line[:_LINE_CHARACTERS]))), -index)
-        for index, line in enumerate(lines)
-    )
-    # Equal counts keep the earlier line. A line that shares no word can still be a misspelt one, so none is
-    # left out.
-    candidates = [-index for _, index in heapq.nlargest(_CANDIDATES, shared)]
+    first_places: dict[str, int] = {}
+    for index, line in enumerate(lines):
+        first_places.setdefault(line[:_LINE_CHARACTERS].strip(), index)
+    shared = ((len(words.intersection(re.findall(r"\w+", line))), -index, line) for line, index in first_places.items())
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
     scored: list[tuple[float, int]] = []
-    for index in candidates:
-        matcher.set_seq1(lines[index].strip()[:_LINE_CHARACTERS])
-        if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE:
-            scored.append((matcher.ratio(), -index))
-    return sorted(-index for _, index in heapq.nlargest(3, scored))
+    # Equal counts keep the earlier line. A line that shares no word can still be a misspelt one, so none is left out.
+    for _, index, line in heapq.nlargest(_CANDIDATES, shared):
+        matcher.set_seq1(line)
+        if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
+            scored.append((matcher.ratio(), index))
+    return sorted(-index for ratio, index in heapq.nlargest(3, scored) if ratio >= _ALIKE)
 
 
 def _squeezed(line: str) -> str:

@@ -1,8 +1,7 @@
 """Puts the tool calls of one chat answer together from their pieces. Pure.
 
-Servers leave out ids, indexes or both, repeat them, send names whole, in pieces or in every piece, and
-arguments as text, as an object or encoded twice. Nothing is lost and nothing is merged that the pieces tell
-apart.
+Servers leave out ids, indexes or both, repeat them, send names whole, in pieces or in every piece, and arguments as
+text, as an object or encoded twice. Nothing is lost and nothing is merged that the pieces tell apart.
 """
 
 from __future__ import annotations
@@ -72,13 +71,9 @@ class CallAssembly:
 
     def are_complete(self) -> bool:
         """Whether the arguments of every call are empty or one whole JSON object."""
-        return all(
-            not call.arguments.strip() or _is_object(_decoded_once(call.arguments)) for call in self._calls
-        )
+        return all(not call.arguments.strip() or _is_object(_decoded_once(call.arguments)) for call in self._calls)
 
-    def _take(
-        self, piece: Mapping[str, Any], function: Mapping[str, Any], touched: set[str]
-    ) -> CallDelta | None:
+    def _take(self, piece: Mapping[str, Any], function: Mapping[str, Any], touched: set[str]) -> CallDelta | None:
         call_id = piece["id"] if isinstance(piece.get("id"), str) else ""
         index = piece["index"] if isinstance(piece.get("index"), int) else None
         name = function["name"] if isinstance(function.get("name"), str) else ""
@@ -92,9 +87,7 @@ class CallAssembly:
         told_id, told_name = call.id, call.name
         call.id = call.id or call_id
         call.name = _grown_name(call.name, name)
-        call.extras.update(
-            {key: value for key, value in piece.items() if key not in _KNOWN_KEYS and value is not None}
-        )
+        call.extras.update({key: value for key, value in piece.items() if key not in _KNOWN_KEYS and value is not None})
         if not call.arguments and arguments.lstrip().startswith('"'):
             call.held_back = True
         call.arguments += arguments
@@ -108,9 +101,7 @@ class CallAssembly:
             arguments=shown,
         )
 
-    def _find(
-        self, call_id: str, index: int | None, name: str, arguments: str, touched: set[str]
-    ) -> _Call | None:
+    def _find(self, call_id: str, index: int | None, name: str, arguments: str, touched: set[str]) -> _Call | None:
         """Return the open call that a piece continues, or ``None`` when it opens one."""
         if call_id:
             return self._by_id(call_id, index, name)

@@ -1,5 +1,4 @@
-"""The client of every chat-completions endpoint: one request out, one stream of deltas in. It never retries a
-failure.
+"""The client of every chat-completions endpoint: one request out, one stream of deltas in. It never retries a failure.
 
 The one request it repeats is one whose field the endpoint refused, without that field.
 """

@@ -8,7 +8,6 @@ encoded again.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +74,9 @@ def split_rounds(items: Sequence[ModelItem]) -> list[tuple[ModelItem, ...]]:
             is_separated = is_separated or _is_heard(items[position])
             end += 1
         position = end
-    return [tuple(items[start:end]) for start, end in zip(starts, [*starts[1:], len(items)], strict=True) if end > start]
+    return [
+        tuple(items[start:end]) for start, end in zip(starts, [*starts[1:], len(items)], strict=True) if end > start
+    ]
 
 
 def opens_round(items: Sequence[ModelItem], position: int) -> bool:
@@ -115,6 +116,9 @@ def safe_call_id(call_id: str) -> str:
     """Return an id that every provider takes: the same for a call and its result, and for every request."""
     if _SAFE_ID.match(call_id):
         return call_id
+    # Few sessions hold a foreign id, and the import takes a millisecond.
+    import hashlib
+
     return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

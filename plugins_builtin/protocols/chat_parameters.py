@@ -1,6 +1,4 @@
-"""What to do when an endpoint refuses a request field: leave it out, rename it or change it, once for each
-field.
-"""
+"""What to do when an endpoint refuses a request field: leave it out, rename it or change it, each once."""
 
 from __future__ import annotations
 
@@ -68,14 +66,10 @@ class ParameterChanges:
         :param body: the text of the error response.
         :param fields: the unchanged fields of the request.
         """
-        if (
-            error.status not in (400, 422)
-            or error.kind is not ModelErrorKind.INVALID
-            or not _REFUSAL.search(body)
-        ):
+        if error.status not in (400, 422) or error.kind is not ModelErrorKind.INVALID or not _REFUSAL.search(body):
             return False
         sent = self.apply(fields)
-        if _WANTS_NO_EFFORT.search(body) and sent.get("reasoning_effort") != "none":
+        if _WANTS_NO_EFFORT.search(body) and "reasoning_effort" not in self._changes:
             self._changes["reasoning_effort"] = "none"
             return True
         blamed = [name for name in DROPPABLE if name in sent and re.search(rf"\b{name}\b", body)]

@@ -1,6 +1,4 @@
-"""Keeps the bytes of a growing transcript, so that a request costs the encoding of what is new and one
-copy.
-"""
+"""Keeps the bytes of a growing transcript, so that a request costs the encoding of what is new and one copy."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ class RoundStore:
         self._spans: list[tuple[int, int, int, int]] = []
         """For each stored round: where its items start and end, and where its bytes do."""
 
-    def encode(
-        self, items: tuple[ModelItem, ...], load_image: ImageLoader
-    ) -> tuple[bytes | bytearray, bytes]:
+    def encode(self, items: tuple[ModelItem, ...], load_image: ImageLoader) -> tuple[bytes | bytearray, bytes]:
         """Return two pieces, the older and the last round; joined by a comma they are the messages without
         brackets.
 
@@ -44,9 +40,7 @@ class RoundStore:
         last = self._encode_round(rounds[-1], load_image, is_last=True) if rounds else b""
         return self._bytes, last
 
-    def _encode_round(
-        self, items: tuple[ModelItem, ...], load_image: ImageLoader, *, is_last: bool = False
-    ) -> bytes:
+    def _encode_round(self, items: tuple[ModelItem, ...], load_image: ImageLoader, *, is_last: bool = False) -> bytes:
         return encode_json(round_messages(items, self._dialect, load_image, is_last=is_last))[1:-1]
 
     def _append(self, items: tuple[ModelItem, ...], encoded: bytes | memoryview) -> None:

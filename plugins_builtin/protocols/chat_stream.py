@@ -59,7 +59,7 @@ class ChatDecoder:
         self._state_tag = state_tag
         self._calls = CallAssembly(state_tag)
         self._usage = UsageTally()
-        self._details: dict[Any, dict[str, Any]] = {}
+        self._details: dict[tuple[str, str], dict[str, Any]] = {}
         self._details_are_told = True
         self._finish = ""
         self._done = False
@@ -133,9 +133,7 @@ class ChatDecoder:
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish:
             if finish in _FAILURES:
-                raise ModelError(
-                    _FAILURES[finish], f"The provider ended the answer with {finish!r}.", code=finish
-                )
+                raise ModelError(_FAILURES[finish], f"The provider ended the answer with {finish!r}.", code=finish)
             self._finish = finish
         delta = choice.get("delta")
         if not isinstance(delta, dict) or not delta:
@@ -144,9 +142,7 @@ class ChatDecoder:
 
     def _delta(self, delta: Mapping[str, Any]) -> list[ModelDelta]:
         deltas: list[ModelDelta] = []
-        reasoning = next(
-            (delta[key] for key in _REASONING_KEYS if isinstance(delta.get(key), str) and delta[key]), ""
-        )
+        reasoning = next((delta[key] for key in _REASONING_KEYS if isinstance(delta.get(key), str) and delta[key]), "")
         reasoning = self._detail_text(delta.get("reasoning_details"), reasoning)
         if reasoning:
             deltas.append(ReasoningDelta(text=reasoning))
@@ -177,21 +173,19 @@ class ChatDecoder:
         return [ReasoningDelta(text="", state={self._state_tag: {"reasoning_details": details}})]
 
     def _detail_text(self, details: Any, shown: str) -> str:
-        """Keep ``reasoning_details`` for the replay; return their text when the answer shows it nowhere
-        else.
-        """
+        """Keep ``reasoning_details`` for the replay; return their text when the answer shows it nowhere else."""
         texts = []
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):
                 continue
             self._details_are_told = False
-            index = detail.get("index", len(self._details))
-            kept = self._details.setdefault((index, detail.get("type")), {})
+            place = (str(detail.get("index", len(self._details))), str(detail.get("type")))
+            kept = self._details.setdefault(place, {})
             for key, value in detail.items():
-                if key in ("text", "summary", "data") and isinstance(value, str):
-                    kept[key] = kept.get(key, "") + value
-                elif value is not None:
-                    kept[key] = value
+                before = kept.get(key)
+                grows = key in ("text", "summary", "data") and isinstance(value, str) and isinstance(before, str)
+                if value is not None:
+                    kept[key] = before + value if grows else value
             texts += [detail[key] for key in ("text", "summary") if isinstance(detail.get(key), str)]
         return shown or "".join(texts)
 

@@ -74,6 +74,4 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _count(value: Any) -> int:
-    return (
-        max(0, int(value)) if isinstance(value, (int, float)) and value == value and abs(value) < 1e15 else 0
-    )
+    return max(0, int(value)) if isinstance(value, (int, float)) and value == value and abs(value) < 1e15 else 0

@@ -1,5 +1,4 @@
-"""The script of the ``scripted`` protocol: its shape, and the checks that name file, round and field of a
-fault.
+"""The script of the ``scripted`` protocol: its shape, and the checks that name file, round and field of a fault.
 
 Checked by plain code: the demo starts faster than a schema library is imported.
 """
@@ -8,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from crystal.types._frozen import Frozen
@@ -141,22 +141,18 @@ class _Fields:
     def text(self, name: str) -> str:
         return str(self._take(name, (str,), "a string", ""))
 
-    def whole(self, name: str, least: int = 0) -> int:
-        return int(
-            self._at_least(name, self._take(name, (int,), f"a whole number of at least {least}", 0), least)
-        )
+    def whole(self, name: str, least: int = 0, most: float = inf) -> int:
+        number = self._take(name, (int,), f"a whole number of at least {least}", 0)
+        return int(self._between(name, number, least, most))
 
     def number(self, name: str) -> float:
-        return float(
-            self._at_least(name, self._take(name, (int, float), "a number that is not negative", 0), 0)
-        )
+        number = self._take(name, (int, float), "a number of at least 0", 0)
+        return float(self._between(name, number, 0, inf))
 
     def choice(self, name: str, allowed: tuple[str, ...], default: str) -> str:
         value = self._value.get(name, default)
-        if value not in allowed and value != default:
-            raise ScriptError(
-                f'{self.place}: "{name}" must be one of {", ".join(allowed)}, not {_shown(value)}.'
-            )
+        if self.has(name) and value not in allowed:
+            raise ScriptError(f'{self.place}: "{name}" must be one of {", ".join(allowed)}, not {_shown(value)}.')
         return str(value)
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -186,9 +182,10 @@ class _Fields:
             raise self._wrong(name, wanted, value)
         return value
 
-    def _at_least(self, name: str, number: Any, least: int) -> Any:
-        if self.has(name) and not number >= least:
-            raise self._wrong(name, f"a number of at least {least}", number)
+    def _between(self, name: str, number: Any, least: int, most: float) -> Any:
+        if self.has(name) and not least <= number <= most:
+            wanted = f"a number of at least {least}" + (f" and at most {most}" if most < inf else "")
+            raise self._wrong(name, wanted, number)
         return number
 
     def _wrong(self, name: str, wanted: str, value: Any) -> ScriptError:
@@ -217,9 +214,7 @@ def _round(value: Any, number: int, source: str) -> ScriptRound:
         purpose=fields.choice("for", PURPOSES, "turn"),
         text=fields.text("text"),
         reasoning=fields.text("reasoning"),
-        calls=tuple(
-            _call(entry, fields.place, at) for at, entry in enumerate(fields.entries("toolCalls"), 1)
-        ),
+        calls=tuple(_call(entry, fields.place, at) for at, entry in enumerate(fields.entries("toolCalls"), 1)),
         usage=_usage(fields) if fields.has("usage") else None,
         finish=FinishReason(finish) if finish else None,
         chunk=fields.whole("chunk", least=1),
@@ -256,7 +251,7 @@ def _expect(round_fields: _Fields) -> ScriptExpect:
 def _fault(round_fields: _Fields) -> ScriptFault:
     fields = round_fields.inner("error", ("status", "body", "retryAfter", "after"))
     body = fields.raw("body", (Mapping, str), "an object or raw text", "")
-    status = fields.whole("status", least=300) if fields.has("status") else None
+    status = fields.whole("status", least=300, most=599) if fields.has("status") else None
     return ScriptFault(
         status=status,
         body=body if isinstance(body, str) else json.dumps(body, ensure_ascii=False),

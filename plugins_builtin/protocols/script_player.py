@@ -67,9 +67,7 @@ class ScriptedClient:
         played = self._player.next_round(purpose_word(request.purpose))
         mismatch = expectation_fault(played, request)
         if mismatch:
-            raise ModelError(
-                ModelErrorKind.SCRIPT, f"{self._player.script.source}, round {played.number}: {mismatch}."
-            )
+            raise ModelError(ModelErrorKind.SCRIPT, f"{self._player.script.source}, round {played.number}: {mismatch}.")
         deltas = round_deltas(played)
         fault = played.fault
         for delta in deltas if fault is None else deltas[: fault.after]:

@@ -1,6 +1,4 @@
-"""The JSON Schema of script files, for editors; :mod:`plugins_builtin.protocols.script` checks the same by
-itself.
-"""
+"""The JSON Schema of script files, for editors; :mod:`plugins_builtin.protocols.script` checks the same itself."""
 
 from __future__ import annotations
 

@@ -43,9 +43,7 @@ class ScriptedFactory:
         """
         from plugins_builtin.protocols.script_player import ScriptedClient
 
-        return ScriptedClient(
-            self._player(request.options.get("script"), request.options.get("scriptSource"))
-        )
+        return ScriptedClient(self._player(request.options.get("script"), request.options.get("scriptSource")))
 
     def _player(self, value: Any, source: Any) -> ScriptPlayer:
         # Every host loads every protocol; the player is imported when it is chosen.

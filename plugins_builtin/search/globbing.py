@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable
 
 from crystal.types.tools import ToolCall, ToolContext, ToolOutput
@@ -13,6 +12,7 @@ from crystal.workspace.ignore import IgnoreRules
 from crystal.workspace.limits import ENTRY_LIMIT
 from crystal.workspace.walk import admission, walk
 from plugins_builtin.files.outcome import CallRefused, fence_of
+from plugins_builtin.search.roots import require_folder
 
 
 def glob_files(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]) -> ToolOutput:
@@ -25,8 +25,7 @@ def glob_files(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]
     fence = fence_of(context)
     path, pattern = call.arguments.get("path", "."), call.arguments["pattern"]
     root = fence.admit(path, context.permitted_paths)
-    if not stat.S_ISDIR(os.stat(root.real).st_mode):
-        raise CallRefused(f"{fence.show(root.real)} is not a folder; name the folder to search.")
+    require_folder(root.real, fence.show(root.real))
     prefix, rest = literal_prefix(pattern)
     try:
         wanted = compile_glob(rest)

@@ -48,6 +48,61 @@ class GlobTool:
             return failure(error, call)
 
 
+class TreeTool:
+    """Shows a folder as a tree; ignored entries are counted, not shown."""
+
+    definition = ToolDefinition(
+        name="tree",
+        description="Show a folder as an indented tree without ignored entries.",
+        schema={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "default: the workspace"},
+                "depth": {"type": "integer", "minimum": 1, "description": "levels, default 3"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "entries, default 300"},
+            },
+            "additionalProperties": False,
+        },
+    )
+
+    async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
+        """Show a tree."""
+        from plugins_builtin.search.outline import show_tree
+
+        try:
+            return await in_thread(lambda stopped: show_tree(call, context, stopped))
+        except (PathRefused, OSError) as error:
+            return failure(error, call)
+
+
+class SearchTool:
+    """Ranks files by plain words. Large, binary and ignored files are known by their names at most."""
+
+    definition = ToolDefinition(
+        name="search",
+        description="Rank files by plain words in their names and contents, with their best lines. No regex.",
+        schema={
+            "type": "object",
+            "properties": {
+                "query": {"type": "string"},
+                "path": {"type": "string", "description": "folder; default: the workspace"},
+                "limit": {"type": "integer", "minimum": 1, "description": "files, default 10"},
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+    )
+
+    async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
+        """Rank files."""
+        from plugins_builtin.search.ranking import search_files
+
+        try:
+            return await in_thread(lambda stopped: search_files(call, context, stopped))
+        except (PathRefused, OSError) as error:
+            return failure(error, call)
+
+
 class GrepTool:
     """Searches file contents. Files larger than 8 MiB, binary and ignored ones are passed over.
 

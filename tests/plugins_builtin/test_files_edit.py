@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crystal.types.tools import ToolOutput
-from plugins_builtin.files import EditTool, ReadTool, WriteTool
+from plugins_builtin.files.edit import EditTool
+from plugins_builtin.files.read import ReadTool
 from plugins_builtin.files.replacement import NotReplaced, replace_text
+from plugins_builtin.files.write import WriteTool
 from tests.plugins_builtin.tool_calls import Session
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crystal.types.tools import ToolOutput
-from plugins_builtin.files import ListTool
+from plugins_builtin.files.listing import ListTool
 from tests.plugins_builtin.tool_calls import Session
 
 

@@ -11,7 +11,7 @@ import pytest
 from crystal.types.items import Image
 from crystal.types.tools import ToolOutput
 from crystal.workspace.limits import IMAGE_BYTES, OUTPUT_CHARACTERS
-from plugins_builtin.files import ReadTool
+from plugins_builtin.files.read import ReadTool
 from tests.plugins_builtin.tool_calls import Session
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

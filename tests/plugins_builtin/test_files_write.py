@@ -10,7 +10,8 @@ import pytest
 
 from crystal.types.tools import ToolOutput
 from crystal.workspace.limits import WRITE_BYTES
-from plugins_builtin.files import ReadTool, WriteTool
+from plugins_builtin.files.read import ReadTool
+from plugins_builtin.files.write import WriteTool
 from tests.plugins_builtin.tool_calls import Session
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crystal.types.tools import ToolOutput
-from plugins_builtin.search import GlobTool
+from plugins_builtin.search.tools import GlobTool
 from tests.plugins_builtin.tool_calls import Session
 
 

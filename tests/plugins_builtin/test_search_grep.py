@@ -14,8 +14,8 @@ import pytest
 from crystal.types._readonly import read_only
 from crystal.types.tools import ToolCall, ToolOutput
 from crystal.workspace.limits import GREP_FILE_BYTES, OUTPUT_CHARACTERS
-from plugins_builtin.search import GrepTool
 from plugins_builtin.search.ripgrep import find_ripgrep
+from plugins_builtin.search.tools import GrepTool
 from tests.plugins_builtin.tool_calls import Session
 
 
@@ -56,7 +56,7 @@ def test_lines_are_given_with_path_and_number_in_the_order_of_paths(session: Ses
 
 
 def test_neighbouring_lines_are_marked_and_groups_set_apart(session: Session) -> None:
-    session.write("f", "".join(f"{word}\n" for word in "a b X d e f X h X".split()))
+    session.write("f", "".join(f"{word}\n" for word in ["a", "b", "X", "d", "e", "f", "X", "h", "X"]))
     session.write("g", "X\n")
     assert grep(session, "X", context=1) == [
         "f-2-b", "f:3:X", "f-4-d", "--", "f-6-f", "f:7:X", "f-8-h", "f:9:X", "--", "g:1:X",
@@ -228,23 +228,25 @@ def test_a_pattern_that_never_ends_is_ended(session: Session) -> None:
 
 
 def test_a_cancelled_search_ends_its_child(session: Session) -> None:
-    session.write("a", "a" * 64 + "b\n")
-    call = ToolCall(id="call", name="grep", arguments=read_only({"pattern": "(a+)+$"}))
+    told = session.workspace.parent / "told"
+    os.mkfifo(told)
+    endless = session.workspace.parent / "endless"
+    endless.write_text(f"#!/bin/sh\necho $$ > {told}\nexec sleep 60\n")
+    endless.chmod(0o755)
+    call = ToolCall(id="call", name="grep", arguments=read_only({"pattern": "x"}))
 
     async def cancel() -> int:
-        search = asyncio.create_task(GrepTool(find=lambda workspace: None).invoke(call, session.context()))
-        while not children():
-            await asyncio.sleep(0)
+        tool = GrepTool(find=lambda workspace: str(endless))
+        search = asyncio.create_task(tool.invoke(call, session.context()))
+        child = int(await asyncio.to_thread(told.read_text))
         search.cancel()
         with pytest.raises(asyncio.CancelledError):
             await search
-        return len(children())
+        return child
 
-    def children() -> list[str]:
-        listed = subprocess.run(["ps", "-o", "args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
-        return [line for line in listed.stdout.split("\n") if "line_matcher" in line]
-
-    assert asyncio.run(cancel()) == 0
+    child = asyncio.run(cancel())
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 def test_nothing_outside_is_searched_without_approval(session: Session) -> None:

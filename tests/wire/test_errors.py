@@ -61,13 +61,33 @@ def test_a_status_alone_decides_the_kind(status: int, kind: ModelErrorKind, body
         (429, {"type": "insufficient_quota", "code": None, "message": "no"}, KIND.QUOTA),
         (429, {"code": "billing_hard_limit_reached", "message": "no"}, KIND.QUOTA),
         (429, {"code": "credit_balance_exhausted", "message": "no"}, KIND.QUOTA),
-        (429, {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}, KIND.QUOTA),
+        (
+            429,
+            {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}},
+            KIND.QUOTA,
+        ),
         (429, {"code": "organization_usage_limit_reached", "message": "no"}, KIND.QUOTA),
-        (400, {"type": "invalid_request_error", "message": "Your credit balance is too low to use it."}, KIND.QUOTA),
-        (429, {"code": "rate_limit_exceeded", "message": "Rate limit reached: too many tokens per min"}, KIND.RATE),
+        (
+            400,
+            {"type": "invalid_request_error", "message": "Your credit balance is too low to use it."},
+            KIND.QUOTA,
+        ),
+        (
+            429,
+            {"code": "rate_limit_exceeded", "message": "Rate limit reached: too many tokens per min"},
+            KIND.RATE,
+        ),
         (429, {"type": "rate_limit_error", "details": {"error_code": "ramp_limit_exceeded"}}, KIND.RATE),
-        (429, {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota"}, KIND.RATE),
-        (429, {"status": "RESOURCE_EXHAUSTED", "details": [{"violations": [{"quotaId": "XPerDay"}]}]}, KIND.QUOTA),
+        (
+            429,
+            {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota"},
+            KIND.RATE,
+        ),
+        (
+            429,
+            {"status": "RESOURCE_EXHAUSTED", "details": [{"violations": [{"quotaId": "XPerDay"}]}]},
+            KIND.QUOTA,
+        ),
         (400, {"code": 400, "details": [{"reason": "API_KEY_INVALID"}], "message": "bad key"}, KIND.AUTH),
         (503, {"message": "Loading model", "type": "unavailable_error", "code": 503}, KIND.SERVER),
         (529, {"type": "overloaded_error", "message": "Overloaded"}, KIND.SERVER),
@@ -106,7 +126,11 @@ def test_rate_wording_is_no_overflow(message: str) -> None:
     [
         ({"error": {"message": "m", "type": "t", "code": "c"}}, "m", "c"),
         ({"error": {"message": "m", "type": "t", "code": None}}, "m", "t"),
-        ({"error": {"message": "m", "code": 502, "metadata": {"error_type": "provider_x"}}}, "m", "provider_x"),
+        (
+            {"error": {"message": "m", "code": 502, "metadata": {"error_type": "provider_x"}}},
+            "m",
+            "provider_x",
+        ),
         ({"error": {"message": "m", "code": 502}}, "m", "502"),
         ({"object": "error", "message": "m", "type": "BadRequestError", "code": 400}, "m", "BadRequestError"),
         ({"type": "error", "error": {"type": "api_error", "message": "m"}}, "m", "api_error"),
@@ -168,8 +192,14 @@ def test_the_wait_rides_on_the_error() -> None:
         ({"type": "error", "error": {"type": "overloaded_error", "message": "m"}}, KIND.SERVER),
         ({"error": {"type": "server_error", "message": "m"}}, KIND.SERVER),
         ({"error": {"code": "rate_limit_exceeded", "message": "m"}}, KIND.RATE),
-        ({"error": {"code": 502, "message": "m", "metadata": {"error_type": "provider_unavailable"}}}, KIND.SERVER),
-        ({"error": {"code": 402, "message": "m", "metadata": {"error_type": "payment_required"}}}, KIND.QUOTA),
+        (
+            {"error": {"code": 502, "message": "m", "metadata": {"error_type": "provider_unavailable"}}},
+            KIND.SERVER,
+        ),
+        (
+            {"error": {"code": 402, "message": "m", "metadata": {"error_type": "payment_required"}}},
+            KIND.QUOTA,
+        ),
         ({"error": {"code": "insufficient_quota", "message": "m"}}, KIND.QUOTA),
         ({"error": {"code": "context_length_exceeded", "message": "m"}}, KIND.OVERFLOW),
         ({"error": {"type": "invalid_request_error", "message": "m"}}, KIND.INVALID),
@@ -189,8 +219,12 @@ def test_an_error_inside_a_stream_has_the_kind_of_its_http_twin(payload: Any, ki
     st.integers(300, 599),
     st.recursive(
         st.none() | st.integers() | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["error", "message", "code", "type", "details", "metadata", "status"]), inner),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["error", "message", "code", "type", "details", "metadata", "status"]), inner
+            )
+        ),
         max_leaves=12,
     ),
 )

@@ -94,13 +94,14 @@ def test_json_that_is_cut_off_is_incomplete() -> None:
 
 @pytest.mark.parametrize("filler", [b": keep-alive\n\n", b"\n", b"event: ping\n\n"])
 def test_comments_alone_do_not_keep_a_dead_stream_alive(filler: bytes) -> None:
+    dead: list[bytes | float | ModelError] = [100.0, filler] * 8
     with pytest.raises(ModelError) as caught:
-        read(*[100.0, filler] * 8, b"data: 1\n\n")
+        read(*dead, b"data: 1\n\n")
     assert caught.value.kind is ModelErrorKind.TIMEOUT
 
 
 def test_an_event_now_and_then_keeps_a_slow_stream_alive() -> None:
-    slow = [500.0, b": x\n\n", 50.0, b"data: 1\n\n"] * 5
+    slow: list[bytes | float | ModelError] = [500.0, b": x\n\n", 50.0, b"data: 1\n\n"] * 5
     assert len(read(*slow)) == 5
 
 

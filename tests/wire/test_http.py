@@ -29,7 +29,9 @@ def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(
-    answers: list[Answer], use: Callable[[Transport, str], Awaitable[Any]], limits: TransportLimits | None = None
+    answers: list[Answer],
+    use: Callable[[Transport, str], Awaitable[Any]],
+    limits: TransportLimits | None = None,
 ) -> tuple[Any, LocalServer]:
     """Return what ``use`` returns and the server, which has stopped by then."""
 
@@ -58,7 +60,7 @@ def failure(answers: list[Answer], limits: TransportLimits | None = None) -> Mod
 
 def test_a_post_carries_its_body_and_headers_and_says_who_we_are() -> None:
     async def use(transport: Transport, url: str) -> None:
-        response = await transport.post_stream(url, HEADERS, "{\"é\":1}".encode())
+        response = await transport.post_stream(url, HEADERS, '{"é":1}'.encode())
         await response.aclose()
 
     _, server = run([Answer()], use)
@@ -102,7 +104,9 @@ def test_a_drained_response_leaves_its_connection_and_an_abandoned_one_does_not(
 
 
 @pytest.mark.parametrize("rest", [Wait(), Repeat(b"x" * 10_000), HangUp()])
-def test_draining_a_body_that_does_not_end_well_is_bounded_and_raises_nothing(rest: Wait | Repeat | HangUp) -> None:
+def test_draining_a_body_that_does_not_end_well_is_bounded_and_raises_nothing(
+    rest: Wait | Repeat | HangUp,
+) -> None:
     async def use(transport: Transport, url: str) -> bool:
         response = await transport.post_stream(url, HEADERS, b"{}")
         await response.next_chunk()

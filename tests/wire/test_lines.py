@@ -41,7 +41,9 @@ def test_a_mark_in_the_middle_is_kept() -> None:
     assert split([mark + b"a\n" + mark + b"b\n"]) == [b"a", mark + b"b"]
 
 
-@pytest.mark.parametrize("chunks", [[b"x" * 11], [b"x" * 11 + b"\n"], [b"x" * 6, b"x" * 6], [b"x" * 6, b"x" * 6 + b"\n"]])
+@pytest.mark.parametrize(
+    "chunks", [[b"x" * 11], [b"x" * 11 + b"\n"], [b"x" * 6, b"x" * 6], [b"x" * 6, b"x" * 6 + b"\n"]]
+)
 def test_a_line_beyond_the_limit_is_refused_before_it_fills_the_memory(chunks: list[bytes]) -> None:
     with pytest.raises(ModelError) as caught:
         split(chunks, limit=10)

@@ -97,7 +97,7 @@ class JsonLinesPrinter:
         usage = _usage(finished.usage) if finished is not None else None
         self._print("session", version=VERSION, state="closed", exitCode=exit_code, resume=resume, usage=usage)
 
-    def _print(self, kind: str, **fields: Any) -> None:
+    def _print(self, kind: str, /, **fields: Any) -> None:
         moment = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         line = {"type": kind, "timestamp": moment.replace("+00:00", "Z"), "sessionID": self._session_id, **fields}
         # Only ASCII goes out, so that no reader splits a line at a separator inside a text.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from pathlib import Path
 
 from crystal.engine.prompts.texts import PLAN, WORK
@@ -18,9 +18,10 @@ def compose_system(mode: Catalog, workspace: Path, model_line: str, date: str) -
     """
     text = PLAN if mode is Catalog.PLAN else WORK
     has_git = (workspace / ".git").exists()
+    machine = os.uname()
     facts = (
         f"Workspace: {workspace}{' (git repository)' if has_git else ''}\n"
-        f"Platform: {platform.system()} {platform.machine()}\nDate: {date}\nModel: {model_line}"
+        f"Platform: {machine.sysname} {machine.machine}\nDate: {date}\nModel: {model_line}"
     )
     prompt_mode = PromptMode.PLAN if mode is Catalog.PLAN else PromptMode.WORK
     return PromptFacts(mode=prompt_mode, text=f"{text}\n\n{facts}")

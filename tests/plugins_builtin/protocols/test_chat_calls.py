@@ -63,7 +63,10 @@ NAMELESS_TWO = [("", "read", A), ("", "grep", B)]
             id="same index, other ids",
         ),
         pytest.param(
-            [[piece('{"path', id="a", index=0, name="read")], [piece('":"a"}', id="a", index=0, name="read")]],
+            [
+                [piece('{"path', id="a", index=0, name="read")],
+                [piece('":"a"}', id="a", index=0, name="read")],
+            ],
             TWO[:1],
             id="id in every piece",
         ),
@@ -105,7 +108,9 @@ NAMELESS_TWO = [("", "read", A), ("", "grep", B)]
             id="name in every piece, object inside",
         ),
         pytest.param(
-            [[piece('{"path', id="a", name="read")], [piece('":"a"}', index=0)]], TWO[:1], id="index comes late"
+            [[piece('{"path', id="a", name="read")], [piece('":"a"}', index=0)]],
+            TWO[:1],
+            id="index comes late",
         ),
     ],
 )
@@ -114,7 +119,8 @@ def test_nothing_is_lost_and_nothing_is_merged(chunks: list[Any], calls: list[tu
 
 
 @pytest.mark.parametrize(
-    "names", [["read", "read", "read"], ["re", "ad"], ["read", ""], ["read", None], ["r", "re", "read"], ["", "read"]]
+    "names",
+    [["read", "read", "read"], ["re", "ad"], ["read", ""], ["read", None], ["r", "re", "read"], ["", "read"]],
 )
 @pytest.mark.parametrize("keys", [{"index": 0}, {"id": "a"}, {"id": "a", "index": 0}, {}])
 def test_a_name_may_come_whole_repeated_or_in_pieces(names: list[str | None], keys: dict[str, Any]) -> None:
@@ -186,7 +192,13 @@ def test_calls_with_ids_or_indexes_survive_any_interleaving(
         text = json.dumps(arguments)
         keys: dict[str, Any] = {"index": index} | ({"id": f"id{index}"} if has_ids else {})
         cut = random.randint(0, len(text))
-        queues.append([[piece("", name=name, **keys)], [piece(text[:cut], index=index)], [piece(text[cut:], index=index)]])
+        queues.append(
+            [
+                [piece("", name=name, **keys)],
+                [piece(text[:cut], index=index)],
+                [piece(text[cut:], index=index)],
+            ]
+        )
         expected.append((keys.get("id", ""), name, text))
     chunks = [queue.pop(0) for queue in queues]
     while any(queues):

@@ -23,7 +23,17 @@ from plugins_builtin.protocols.chat_messages import (
     split_rounds,
     system_message,
 )
-from tests.plugins_builtin.protocols.transcripts import ITEMS, PNG, calls, load_image, result, says, system, thinks, user
+from tests.plugins_builtin.protocols.transcripts import (
+    ITEMS,
+    PNG,
+    calls,
+    load_image,
+    result,
+    says,
+    system,
+    thinks,
+    user,
+)
 
 TEXT_ONLY = MessageDialect(state_tag="tag")
 WITH_IMAGES = MessageDialect(state_tag="tag", accepts_images=True)
@@ -131,7 +141,16 @@ def test_a_result_is_never_empty_and_says_when_it_failed(outcome: ModelItem, con
 
 
 def test_blank_blocks_are_left_out() -> None:
-    got = messages(user("  "), says(""), calls("c1"), result("c1", ""), says("\n"), user("\t"), user("next"), thinks("hm"))
+    got = messages(
+        user("  "),
+        says(""),
+        calls("c1"),
+        result("c1", ""),
+        says("\n"),
+        user("\t"),
+        user("next"),
+        thinks("hm"),
+    )
     assert got == [
         {"role": "assistant", "content": None, "tool_calls": [entry("c1")]},
         {"role": "tool", "tool_call_id": "c1", "content": EMPTY_RESULT},
@@ -178,7 +197,9 @@ def test_a_usual_id_is_sent_as_it_is() -> None:
     assert safe_call_id("call_00_Ab-9") == "call_00_Ab-9"
 
 
-@pytest.mark.parametrize(("name", "sent"), [("read", "read"), ("", "unknown"), ("a b/é", "a_b__"), ("x" * 99, "x" * 64)])
+@pytest.mark.parametrize(
+    ("name", "sent"), [("read", "read"), ("", "unknown"), ("a b/é", "a_b__"), ("x" * 99, "x" * 64)]
+)
 def test_a_name_the_model_made_up_does_not_lock_the_session(name: str, sent: str) -> None:
     assert safe_tool_name(name) == sent
 

@@ -69,6 +69,9 @@ def test_tools_that_exclude_thinking_switch_it_off(effort: str | None) -> None:
     assert changes.learn(REFUSED, body, fields)
     assert changes.apply(fields)["reasoning_effort"] == "none"
     assert changes.described == ("reasoning_effort set to none",)
+    assert changes.learn(REFUSED, body, fields)
+    assert "reasoning_effort" not in changes.apply(fields)
+    assert not changes.learn(REFUSED, body, fields)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +98,10 @@ def test_refusals_are_understood_in_many_words(body: str) -> None:
         (REFUSED, ""),
         (ModelError(ModelErrorKind.SERVER, "no", status=500), text("top_p")),
         (ModelError(ModelErrorKind.AUTH, "no", status=401), text("top_p")),
-        (ModelError(ModelErrorKind.OVERFLOW, "no", status=400), "max_tokens exceed context limit, unsupported"),
+        (
+            ModelError(ModelErrorKind.OVERFLOW, "no", status=400),
+            "max_tokens exceed context limit, unsupported",
+        ),
     ],
 )
 def test_other_refusals_change_nothing(error: ModelError, body: str) -> None:

@@ -113,7 +113,10 @@ def test_odd_chunks_are_passed_over_anywhere(odd: JsonEvent, place: int) -> None
 
 def test_usage_after_the_finish_is_taken_and_the_finish_stays_last() -> None:
     deltas = decode(chunk(finish="stop", content="x"), event(choices=[], usage=USAGE), DONE)
-    assert deltas[-2:] == [UsageDelta(usage=Usage(input=10, output=5)), FinishDelta(reason=FinishReason.STOP, raw="stop")]
+    assert deltas[-2:] == [
+        UsageDelta(usage=Usage(input=10, output=5)),
+        FinishDelta(reason=FinishReason.STOP, raw="stop"),
+    ]
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking", "reasoning_text"])
@@ -230,7 +233,10 @@ def test_a_finish_reason_or_an_end_mark_is_enough(events: list[JsonEvent], reaso
     [
         (event(error={"message": "Overloaded", "type": "overloaded_error"}), ModelErrorKind.SERVER),
         (event(error={"message": "Overloaded", "type": "x", "code": 400}), ModelErrorKind.INVALID),
-        (JsonEvent(value={"message": "Overloaded", "code": "rate_limit_exceeded"}, name="error"), ModelErrorKind.RATE),
+        (
+            JsonEvent(value={"message": "Overloaded", "code": "rate_limit_exceeded"}, name="error"),
+            ModelErrorKind.RATE,
+        ),
         (event(object="error", message="Overloaded", code=400), ModelErrorKind.INVALID),
         (event(error="Overloaded"), ModelErrorKind.SERVER),
         (event(x_groq={"error": "Overloaded"}), ModelErrorKind.SERVER),
@@ -246,12 +252,13 @@ def test_a_finish_reason_or_an_end_mark_is_enough(events: list[JsonEvent], reaso
             event(choices=[{"delta": {}, "finish_reason": "error", "error": {"code": 402, "message": "Overloaded"}}]),
             ModelErrorKind.QUOTA,
         ),
-        (JsonEvent(value=[{"error": {"code": 429, "message": "Overloaded"}}], whole=True), ModelErrorKind.RATE),
+        (
+            JsonEvent(value=[{"error": {"code": 429, "message": "Overloaded"}}], whole=True),
+            ModelErrorKind.RATE,
+        ),
     ],
 )
-def test_an_error_inside_a_success_is_an_error(
-    before: list[JsonEvent], error: JsonEvent, kind: ModelErrorKind
-) -> None:
+def test_an_error_inside_a_success_is_an_error(before: list[JsonEvent], error: JsonEvent, kind: ModelErrorKind) -> None:
     raised = failure(*before, error)
     assert (raised.kind, raised.message) == (kind, "Overloaded")
 
@@ -316,7 +323,9 @@ def test_every_spelling_of_a_stream_at_every_boundary_is_the_same_answer(stream:
     sse = SseDecoder()
     arrived = [e for at in range(0, len(stream), size) for e in sse.feed(stream[at : at + size])] + sse.close()
     events = [
-        DONE if e.is_done else JsonEvent(value=value) for e in arrived for value in ([None] if e.is_done else event_values(e))
+        DONE if e.is_done else JsonEvent(value=value)
+        for e in arrived
+        for value in ([None] if e.is_done else event_values(e))
     ]
     assert decode(*events) == [
         TextDelta(text="Grüße "),
@@ -325,26 +334,28 @@ def test_every_spelling_of_a_stream_at_every_boundary_is_the_same_answer(stream:
     ]
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["choices", "delta", "content", "tool_calls", "function", "index", "id", "name", "arguments", "usage"]
-                + ["finish_reason", "message", "reasoning_details", "x_groq", "type", "text"]
-            ),
-            inner,
-            max_size=4,
-        ),
-        max_leaves=20,
-    )
+CHUNK_KEYS = (
+    *("choices", "delta", "message", "content", "tool_calls", "function", "index", "id", "name", "arguments"),
+    *("finish_reason", "usage", "error", "reasoning_details", "x_groq", "type", "text"),
 )
-def test_no_json_whatever_breaks_the_decoder(value: Any) -> None:
-    decoder = ChatDecoder("tag")
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(CHUNK_KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+ENTRY = st.dictionaries(st.sampled_from(["index", "id", "type", "text", "data", "function", "extra"]), JSON, max_size=4)
+DELTA = st.fixed_dictionaries(
+    {}, optional={"content": JSON, "tool_calls": JSON | st.lists(ENTRY), "reasoning_details": JSON | st.lists(ENTRY)}
+)
+CHUNK = st.fixed_dictionaries({"choices": st.lists(st.fixed_dictionaries({"delta": DELTA}), max_size=2)})
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(JSON | CHUNK, max_size=4), st.booleans())
+def test_no_json_whatever_breaks_the_decoder(values: list[Any], whole: bool) -> None:
+    outcome: list[ModelDelta | ModelError]
     try:
-        decoder.feed(JsonEvent(value=value))
-        decoder.close()
+        outcome = [*decode(*(JsonEvent(value=value, whole=whole) for value in values), chunk(finish="stop"))]
     except ModelError as error:
-        assert error.message
+        outcome = [error]
+    assert isinstance(outcome[-1], (FinishDelta, ModelError))

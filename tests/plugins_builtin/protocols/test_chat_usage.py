@@ -57,7 +57,10 @@ def test_the_last_figure_that_is_not_null_counts(chunks: list[dict[str, Any]]) -
         ),
         ({"usage": {"input_tokens": 5, "output_tokens": 6}}, Usage(input=5, output=6)),
         ({"usage": {"prompt_tokens": 5, "completion_tokens": -1}}, Usage(input=5)),
-        ({"usage": {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}}, Usage(input=5, cached=5)),
+        (
+            {"usage": {"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}},
+            Usage(input=5, cached=5),
+        ),
     ],
 )
 def test_dialects_of_usage(chunk: dict[str, Any], usage: Usage) -> None:

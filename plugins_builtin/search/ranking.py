@@ -1,0 +1,150 @@
+"""The work of the ``search`` tool: files ranked by how well their names and contents match plain words."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections.abc import Callable
+
+from crystal.types._frozen import Frozen
+from crystal.types.tools import ToolCall, ToolContext, ToolOutput
+from crystal.workspace.fence import PathRefused, printable
+from crystal.workspace.ignore import IgnoreRules
+from crystal.workspace.limits import ENTRY_LIMIT
+from crystal.workspace.open_files import open_regular, read_bytes
+from crystal.workspace.text_files import NotText, decode_text
+from crystal.workspace.walk import admission, walk
+from plugins_builtin.files.outcome import CallRefused, counted, fence_of, positive
+from plugins_builtin.search.matches import cut_line
+from plugins_builtin.search.roots import require_folder
+
+LIMIT = 10
+LINES_SHOWN = 3
+FILES_READ = 20_000
+FILE_BYTES = 1024 * 1024
+"""A larger file is known by its name only."""
+
+WORDS = 12
+_NAME_WEIGHT = 3.0
+
+
+class CountedFile(Frozen):
+    """How often each word stands in a file.
+
+    :param path: relative to the searched folder.
+    :param in_name: for each word, whether the path holds it.
+    :param in_text: for each word, how often the content holds it.
+    """
+
+    path: str
+    in_name: tuple[bool, ...]
+    in_text: tuple[int, ...]
+
+
+def search_files(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]) -> ToolOutput:
+    """Answer a ``search`` call.
+
+    :param stopped: whether nobody waits for the answer any more.
+    :raises PathRefused: when the call cannot be done as it was made.
+    :raises OSError: when the system does not allow it.
+    """
+    fence = fence_of(context)
+    root = fence.admit(call.arguments.get("path", "."), context.permitted_paths).real
+    require_folder(root, fence.show(root))
+    query = call.arguments["query"]
+    words = split_words(query)
+    if not words:
+        raise CallRefused("The query holds no word; give one or more words, or use grep for signs.")
+    limit = min(positive(call, "limit", LIMIT), ENTRY_LIMIT)
+    rules = IgnoreRules.for_search(str(fence.workspace), root)
+    files: list[CountedFile] = []
+    read = 0
+    for entry in walk(root, rules, admission(fence, root, context.permitted_paths), stopped=stopped):
+        if read == FILES_READ or stopped():
+            break
+        read += 1
+        counted_file = count_words(entry.path, _read_text(f"{root.rstrip('/')}/{entry.path}"), words)
+        if any(counted_file.in_name) or any(counted_file.in_text):
+            files.append(counted_file)
+    blocks = []
+    for file in rank(files, read)[:limit]:
+        real = f"{root.rstrip('/')}/{file.path}"
+        blocks.append("\n".join([fence.show(real), *best_lines(_read_text(real), words)]))
+    if not blocks:
+        return ToolOutput(text=f"No file in {fence.show(root)} holds a word of {printable(query)}.")
+    if len(files) > limit:
+        blocks.append(f"({limit} of {counted(len(files), 'file')} that hold a word; a higher limit shows more.)")
+    if read == FILES_READ:
+        blocks.append(f"(Only the first {FILES_READ} files were searched; name a folder to search others.)")
+    return ToolOutput(text="\n".join(blocks))
+
+
+def split_words(query: str) -> tuple[str, ...]:
+    """Return the distinct words of a query in lower case, at most twelve."""
+    return tuple(dict.fromkeys(re.findall(r"\w+", query.lower())))[:WORDS]
+
+
+def count_words(path: str, text: str, words: tuple[str, ...]) -> CountedFile:
+    """Count the words in a file's name and content, without regard to case and also inside longer words."""
+    name, content = path.lower(), text.lower()
+    return CountedFile(
+        path=path,
+        in_name=tuple(word in name for word in words),
+        in_text=tuple(content.count(word) for word in words),
+    )
+
+
+def rank(files: list[CountedFile], total: int) -> list[CountedFile]:
+    """Order files, the best first: rare words weigh more, names more than contents, many words more than often one.
+
+    :param total: how many files were looked at.
+    """
+    if not files:
+        return []
+    holding = [0] * len(files[0].in_name)
+    for file in files:
+        for index, (named, count) in enumerate(zip(file.in_name, file.in_text, strict=True)):
+            holding[index] += named or count > 0
+    weights = [math.log(1 + total / (1 + held)) for held in holding]
+
+    def score(file: CountedFile) -> float:
+        held = 0
+        points = 0.0
+        for weight, named, count in zip(weights, file.in_name, file.in_text, strict=True):
+            held += named or count > 0
+            points += weight * (_NAME_WEIGHT * named + math.log1p(count))
+        return points * (held / len(weights)) ** 2
+
+    return sorted(files, key=lambda file: (-score(file), file.path))
+
+
+def best_lines(text: str, words: tuple[str, ...]) -> list[str]:
+    """Return the lines that hold the most of the words, in their order, numbered."""
+    scored: list[tuple[int, int, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        lower = line.lower()
+        held = sum(word in lower for word in words)
+        if held:
+            scored.append((held, -number, line))
+    best = heapq.nlargest(LINES_SHOWN, scored)
+    best.sort(key=lambda entry: -entry[1])
+    return [f"  {-number}: {_shown(line, words)}" for _, number, line in best]
+
+
+def _shown(line: str, words: tuple[str, ...]) -> str:
+    lower = line.lower()
+    at = min(position for position in (lower.find(word) for word in words) if position >= 0)
+    text = line.strip().encode("utf-8", "replace")
+    return cut_line(text, len(line[:at].lstrip().encode("utf-8", "replace")) + 1)
+
+
+def _read_text(real: str) -> str:
+    """Return a file's text; nothing for a binary, large or vanished one."""
+    try:
+        with open_regular(real, real) as opened:
+            if opened.status.st_size > FILE_BYTES:
+                return ""
+            return decode_text(read_bytes(opened, FILE_BYTES)).shown()
+    except (PathRefused, OSError, NotText):
+        return ""
