@@ -10,15 +10,13 @@ import os
 from typing import TYPE_CHECKING
 
 from crystal import hookimpl
+from crystal.types.session import TurnFacts
 from crystal.types.tools import Catalog, ToolCall, ToolContext, ToolContribution, ToolDefinition, ToolOutput
 
 if TYPE_CHECKING:
     from plugins_builtin.login_environment import LoginEnvironment
     from plugins_builtin.processes import ProcessEnd
 
-name = "shell"
-
-DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 7 * 24 * 3600
 """A longer limit is a mistake in the unit; who wants none says ``unlimited``."""
 
@@ -51,14 +49,14 @@ class TimeoutRefused(ValueError):
 class BashTool:
     """Runs commands under the login environment, which is captured once for each instance.
 
-    :param default_seconds: the limit of a call that names none; ``None`` for no limit.
+    The limit of a call that names none is the context's ``program_timeout``.
+
     :param login: run every command in a login shell of its own (slower) instead of the captured environment.
     """
 
     definition = DEFINITION
 
-    def __init__(self, default_seconds: float | None = DEFAULT_SECONDS, *, login: bool = False) -> None:
-        self._default_seconds = default_seconds
+    def __init__(self, *, login: bool = False) -> None:
         self._login = login
         self._environment: LoginEnvironment | None = None
 
@@ -82,7 +80,7 @@ class BashTool:
         """
         command: str = call.arguments["command"]
         try:
-            seconds = time_limit(call.arguments.get("timeout"), self._default_seconds)
+            seconds = time_limit(call.arguments.get("timeout"), context.program_timeout)
         except TimeoutRefused as error:
             return ToolOutput(text=str(error), failed=True)
         refusal = refuse_command(command)
@@ -190,7 +188,21 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-@hookimpl
-def contribute_tools() -> list[ToolContribution]:
-    """Bring ``bash``."""
-    return [ToolContribution(name="bash", tool=BashTool(), catalogs=Catalog.WORK)]
+class Plugin:
+    """Brings ``bash``, and captures its environment while the model is thinking."""
+
+    name = "shell"
+
+    def __init__(self) -> None:
+        self._tool = BashTool()
+
+    @hookimpl
+    def contribute_tools(self) -> list[ToolContribution]:
+        """Bring ``bash``."""
+        return [ToolContribution(name="bash", tool=self._tool, catalogs=Catalog.WORK)]
+
+    @hookimpl
+    def on_turn_started(self, turn: TurnFacts) -> None:
+        """Begin the capture, unless the turn cannot call ``bash``."""
+        if turn.mode is Catalog.WORK:
+            self._tool.warm()

@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from crystal.cli.printers.final import FinalPrinter
-from crystal.cli.printers.json_lines import JsonLinesPrinter
-from crystal.cli.printers.readable import ReadablePrinter
 from crystal.cli.values import count, duration, unlimited_as_none
 from crystal.cli.verbs import is_verb
 from crystal.engine.approval.grants import parse_allow
@@ -109,13 +106,19 @@ def read_options(
 
 
 def make_printer(form: str, stream: TextIO, show_thinking: bool) -> Any:
-    """Return the printer of a format."""
+    """Return the printer of a format; only that one is imported."""
     match form:
         case "json":
+            from crystal.cli.printers.json_lines import JsonLinesPrinter
+
             return JsonLinesPrinter(stream, time.time, show_thinking)
         case "final":
+            from crystal.cli.printers.final import FinalPrinter
+
             return FinalPrinter(stream)
         case _:
+            from crystal.cli.printers.readable import ReadablePrinter
+
             return ReadablePrinter(stream, show_thinking)
 
 

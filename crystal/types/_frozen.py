@@ -9,7 +9,6 @@ built by ``dataclasses.dataclass`` because that costs about 0.9 ms a class at im
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from typing import Any, ClassVar, dataclass_transform
 
 _MUTABLE = (list, dict, set, bytearray)
@@ -66,16 +65,25 @@ class FrozenMeta(type):
         namespace["__match_args__"] = tuple(every)
         cls = super().__new__(mcs, name, bases, namespace)
         if every:
-            type.__setattr__(cls, "__init__", _make_init(cls, every, inherited))
+            type.__setattr__(cls, "__init__", _first_init)
             type.__setattr__(cls, "__dataclass_fields__", _LazyDataclassFields())
         return cls
 
 
-def _make_init(cls: type, names: Iterable[str], defaults: dict[str, Any]) -> Any:
+def _first_init(self: Any, /, **values: Any) -> None:
+    """Stand in for ``__init__`` until the first instance is made: a run defines far more classes than it uses."""
+    cls = type(self)
+    init = _make_init(cls)
+    type.__setattr__(cls, "__init__", init)
+    init(self, **values)
+
+
+def _make_init(cls: type[Any]) -> Any:
     """Generate ``__init__``; it writes through the slot descriptors, which the frozen ``__setattr__`` cannot stop."""
+    defaults = cls.__field_defaults__
     scope: dict[str, Any] = {}
     parameters, body = [], []
-    for name in names:
+    for name in cls.__field_annotations__:
         scope[f"_set_{name}"] = getattr(cls, name).__set__
         if name in defaults:
             scope[f"_default_{name}"] = defaults[name]

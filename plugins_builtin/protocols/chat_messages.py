@@ -170,14 +170,25 @@ def _assistant_message(
     if details:
         message["reasoning_details"] = details
     if calls:
-        message["tool_calls"] = [_call_entry(call, dialect) for call in calls]
+        message["tool_calls"] = [
+            _call_entry(call, call_id, dialect) for call, call_id in zip(calls, _sent_ids(calls), strict=True)
+        ]
     return message
 
 
-def _call_entry(call: ToolCallItem, dialect: MessageDialect) -> dict[str, Any]:
+def _sent_ids(calls: list[ToolCallItem]) -> list[str]:
+    """Return the id of each call of one answer as it is sent; a repeated one is told apart by its place."""
+    ids: list[str] = []
+    for call in calls:
+        call_id = safe_call_id(call.call_id)
+        ids.append(call_id if call_id not in ids else safe_call_id(f"{call.call_id} again at {len(ids)}"))
+    return ids
+
+
+def _call_entry(call: ToolCallItem, call_id: str, dialect: MessageDialect) -> dict[str, Any]:
     extras = {key: value for key, value in _state(call, dialect).items() if key not in _CALL_KEYS}
     function = {"name": safe_tool_name(call.name), "arguments": sendable_arguments(call.arguments)}
-    return {"id": safe_call_id(call.call_id), "type": "function", "function": function, **extras}
+    return {"id": call_id, "type": "function", "function": function, **extras}
 
 
 def _state(item: ReasoningItem | ToolCallItem, dialect: MessageDialect) -> Mapping[str, Any]:
@@ -195,11 +206,11 @@ def _tool_messages(
             waiting.setdefault(item.call_id, []).append(item)
     messages = []
     parts: list[dict[str, Any]] = []
-    for call in calls:
+    for call, call_id in zip(calls, _sent_ids(calls), strict=True):
         results = waiting.get(call.call_id)
         result = results.pop(0) if results else None
         content = _result_text(result) if result else MISSING_RESULT
-        messages.append({"role": "tool", "tool_call_id": safe_call_id(call.call_id), "content": content})
+        messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
         if result and result.images:
             parts.append({"type": "text", "text": f"Images from the result of {result.name}:"})
             parts += [_image_part(image, dialect, load_image) for image in result.images]

@@ -165,18 +165,7 @@ def test_a_signal_during_the_stream_ends_it_cleanly(crystaler: Crystaler, number
     assert [item.text for item in resumed.requests[0].items if item.id != "system"] == ["do it", "go on"]
 
 
-def test_a_signal_ends_a_running_command_and_its_children(crystaler: Crystaler) -> None:
-    command = "(sleep 61; touch late) & echo started > mark; sleep 62"
-    script = crystaler.script([{"toolCalls": [{"name": "bash", "arguments": {"command": command}}]}])
-    process = start(
-        crystaler,
-        *("do it", "--script", str(script), "--format", "json", "--ask"),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == 1 and b"--ask" in stderr
+def test_a_signal_ends_a_running_command(crystaler: Crystaler) -> None:
     plain = crystaler.script([{"toolCalls": [{"name": "bash", "arguments": {"command": "touch mark; sleep 62"}}]}])
     process = start(
         crystaler,
@@ -190,6 +179,13 @@ def test_a_signal_ends_a_running_command_and_its_children(crystaler: Crystaler) 
     stopped, _ = last_lines(stdout)
     assert process.returncode == stopped["exitCode"] == 5
     assert not any("sleep\x0062" in line for line in command_lines())
+
+
+def test_asking_needs_a_terminal(crystaler: Crystaler) -> None:
+    script = crystaler.script([{"text": "Done."}])
+    result = crystaler.command("run", "do it", "--script", str(script), "--ask")
+    assert result.exit_code == 1
+    assert "--ask needs a terminal" in result.stderr
 
 
 def test_a_closed_pipe_ends_it_and_the_session_is_saved(crystaler: Crystaler) -> None:
@@ -245,3 +241,11 @@ def command_lines() -> list[str]:
         except OSError:
             continue
     return lines
+
+
+def test_a_time_limit_for_bash_holds_for_calls_that_name_none(crystaler: Crystaler) -> None:
+    call = {"name": "bash", "arguments": {"command": "sleep 63"}}
+    crystaler.script([{"toolCalls": [call]}, {"text": "It took too long.", "expect": {"lastResult": "timed out"}}])
+    result = crystaler.run("do it", "--approval", "full", "--bash-timeout", "0.2s")
+    assert result.exit_code == 0, result.stderr
+    assert result.calls[0].failed

@@ -294,10 +294,17 @@ def test_follow_ups_are_delivered_when_the_batch_ends(crystaler: Crystaler) -> N
     crystaler.script([calls(write("a.txt"), read("a.txt")), DONE])
     result = crystaler.run("write", operator=Operator(Approve(), first=queue))
     assert result.exit_code == 0
-    *_, last, third, second = reversed(result.requests[1].items[-3:])
-    assert isinstance(last, ToolResultItem) or isinstance(second, ToolResultItem)
-    assert [item.text for item in result.requests[1].items if isinstance(item, UserItem)] == ["write", "also b", "and c"]
-    assert isinstance(third, UserItem)
+    assert [type(item) for item in result.requests[1].items[-4:]] == [
+        ToolResultItem,
+        ToolResultItem,
+        UserItem,
+        UserItem,
+    ]
+    assert [item.text for item in result.requests[1].items if isinstance(item, UserItem)] == [
+        "write",
+        "also b",
+        "and c",
+    ]
     assert_requests_are_valid(result)
 
 

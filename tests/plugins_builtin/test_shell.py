@@ -339,7 +339,7 @@ def test_a_line_is_shown_before_the_command_ends(tmp_path: Path) -> None:
 
 
 def test_what_the_model_is_told_is_small_and_plan_does_not_offer_it() -> None:
-    (contribution,) = shell.contribute_tools()
+    (contribution,) = shell.Plugin().contribute_tools()
     definition = contribution.tool.definition
     sent = {
         "name": definition.name,

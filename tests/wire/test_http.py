@@ -167,6 +167,12 @@ def test_silence_ends_with_a_timeout(chunks: list[bytes | Wait]) -> None:
     assert failure([Answer(chunks=chunks)], SHORT).kind is ModelErrorKind.TIMEOUT
 
 
+def test_the_first_byte_may_take_longer_than_the_next() -> None:
+    slow_start = TransportLimits(first_byte=60.0, idle=0.1)
+    error = failure([Answer(chunks=[b"data: 1\n\n", Wait()])], slow_start)
+    assert (error.kind, "0.1 seconds" in error.message) == (ModelErrorKind.TIMEOUT, True)
+
+
 def test_silence_before_the_response_head_ends_with_a_timeout() -> None:
     error = failure([Answer(before=Wait())], SHORT)
     assert error.kind is ModelErrorKind.TIMEOUT

@@ -19,5 +19,7 @@ def builtin_plugins() -> Iterator[FoundPlugin]:
     """Yield the built-in plugins in registration order."""
     # By name: the host knows no built-in, it only gives them the first places.
     for module in importlib.import_module("plugins_builtin").MODULES:
-        plugin = importlib.import_module(f"plugins_builtin.{module}")
+        found = importlib.import_module(f"plugins_builtin.{module}")
+        # A plugin with state of its own is a class, so that each host gets an instance.
+        plugin = getattr(found, "Plugin", found)
         yield FoundPlugin(name=f"builtin:{plugin.name}", plugin=plugin)

@@ -193,6 +193,13 @@ def test_an_id_of_another_provider_is_mapped_the_same_way_for_call_and_result(ca
     assert safe_call_id(call_id) == sent != safe_call_id(call_id + "1")
 
 
+def test_two_calls_with_one_id_are_told_apart_with_their_results_in_order() -> None:
+    assistant, first, second = messages(calls("c1"), calls("c1"), result("c1", "one"), result("c1", "two"))
+    ids = [one["id"] for one in assistant["tool_calls"]]
+    assert ids[0] == "c1" != ids[1]
+    assert [(tool["tool_call_id"], tool["content"]) for tool in (first, second)] == [(ids[0], "one"), (ids[1], "two")]
+
+
 def test_a_usual_id_is_sent_as_it_is() -> None:
     assert safe_call_id("call_00_Ab-9") == "call_00_Ab-9"
 
@@ -240,6 +247,7 @@ def test_any_transcript_makes_a_request_that_a_strict_provider_takes(items: list
         entries = message.get("tool_calls", [])
         answered = [other["tool_call_id"] for other in got[position + 1 : position + 1 + len(entries)] if entries]
         assert answered == [one["id"] for one in entries]
+        assert len(set(answered)) == len(answered)
         assert all(isinstance(json.loads(one["function"]["arguments"]), dict) for one in entries)
         if message["role"] == "tool":
             assert got[position - 1]["role"] in ("assistant", "tool")
