@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 CAPTURE_SECONDS = 10.0
 """Login files that take longer than this are not waited for; the plain environment is used."""
@@ -54,36 +59,64 @@ class LoginEnvironment:
         return self._variables
 
 
-async def capture(shell: str, plain: Mapping[str, str]) -> Mapping[str, str] | None:
+async def capture(
+    shell: str, plain: Mapping[str, str], seconds: float = CAPTURE_SECONDS
+) -> Mapping[str, str] | None:
     """Run the login files once and return the variables they leave, or ``None`` when that failed.
 
-    They run in the home directory, for a directory of a repository could change what version managers answer.
+    They run in the home directory, for a directory of a repository could change what version managers answer. A shell
+    that is not waited for any longer is left to end by itself: killing login files half-way leaves lock files of
+    version managers behind, and the operator's next shell then waits for them. So it writes into a file without a
+    name, which it can do after its reader has gone.
 
     :param shell: path of bash.
     :param plain: the environment to begin with.
+    :param seconds: how long to wait.
     :raises OSError: bash could not be started.
     """
-    from plugins_builtin.processes import run_tree
-
-    printed = bytearray()
-
-    def keep(data: bytes) -> None:
-        if len(printed) < CAPTURE_BYTES:
-            printed.extend(data)
+    import subprocess
+    import tempfile
 
     printed_mark = _MARK.decode().replace("\0", r"\0")
     script = f"printf '{printed_mark}'; command env -0; printf '{printed_mark}'"
-    end = await run_tree(
-        [shell, "-lc", script],
-        workspace=_home(),
-        environment=plain,
-        seconds=CAPTURE_SECONDS,
-        on_stdout=keep,
-        on_stderr=lambda data: None,
-    )
-    if end.status != 0 or end.timed_out:
-        return None
-    return parse(bytes(printed))
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            [shell, "-lc", script],
+            cwd=_home(),
+            env=plain,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(seconds):
+                status = await _ended(process)
+        except TimeoutError:
+            return None
+        if status != 0:
+            return None
+        printed.seek(0)
+        return parse(printed.read(CAPTURE_BYTES))
+
+
+async def _ended(process: Popen[bytes]) -> int:
+    """Wait in a thread that ends with the process and holds up neither the loop nor the interpreter."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def wait() -> None:
+        status = process.wait()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_resolve, ended, status)
+
+    threading.Thread(target=wait, name="crystal-login", daemon=True).start()
+    return await ended
+
+
+def _resolve(ended: asyncio.Future[int], status: int) -> None:
+    if not ended.done():
+        ended.set_result(status)
 
 
 def _home() -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,21 @@ def test_a_cancelled_wait_does_not_end_the_capture_for_others(home: Path) -> Non
 )
 def test_anything_but_a_whole_environment_is_no_environment(printed: bytes) -> None:
     assert parse(printed) is None
+
+
+def test_login_files_are_never_killed_half_way(home: Path) -> None:
+    """Version managers hold lock files there; whoever leaves early must let them end by themselves."""
+    os.mkfifo(home / "go")
+    (home / ".bash_profile").write_text("trap '' HUP\nread -r < ~/go\necho ended > ~/done\n")
+
+    async def leave_early() -> object:
+        return await capture(BASH, os.environ, seconds=0.05)
+
+    assert asyncio.run(leave_early()) is None
+    with open(home / "go", "w") as going:
+        going.write("go\n")
+    for _ in range(200):
+        if (home / "done").exists():
+            break
+        threading.Event().wait(0.05)
+    assert (home / "done").read_text() == "ended\n"

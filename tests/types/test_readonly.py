@@ -175,7 +175,7 @@ def test_other_mappings_and_tuples_become_json_containers() -> None:
 def test_a_shallow_copy_by_dict_or_list_can_be_changed() -> None:
     frozen = read_only({"a": [1]})
     changed = {**frozen, "b": 2}
-    changed["c"] = list(frozen["a"]) + [2]
+    changed["c"] = [*frozen["a"], 2]
     assert changed == {"a": [1], "b": 2, "c": [1, 2]}
     assert dict(frozen) | {"a": 0} == {"a": 0}
     assert frozen == {"a": [1]}
