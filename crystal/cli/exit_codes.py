@@ -26,6 +26,7 @@ _BY_REASON = {
     StopReason.DONE: ExitCode.DONE,
     StopReason.MODEL_FAILED: ExitCode.MODEL_FAILED,
     StopReason.FILTERED: ExitCode.MODEL_FAILED,
+    StopReason.REFUSED: ExitCode.MODEL_FAILED,
     StopReason.OUTPUT_LIMIT: ExitCode.BUDGET,
     StopReason.ROUND_BUDGET: ExitCode.BUDGET,
     StopReason.CALL_BUDGET: ExitCode.BUDGET,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from crystal.types._readonly import EMPTY, ReadOnlyDict, read_only
+
+DEEPEST = 100
+"""Levels of objects and arrays; more is a runaway model, and deep values exhaust the interpreter's stack."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -34,22 +38,43 @@ def parse_arguments(text: str) -> ReadOnlyDict:
     if not text.strip():
         return EMPTY
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = _loads(text)
         if isinstance(value, str):
             # Some servers encode the object twice.
-            value = json.loads(value, parse_constant=_refuse_constant)
+            value = _loads(value)
     except (ValueError, RecursionError) as error:
         raise ArgumentsFault(f"The arguments are not valid JSON: {error}. The call was not run.") from error
     if value is None:
         return EMPTY
+    if not _is_shallow(value, DEEPEST):
+        raise ArgumentsFault(f"The arguments are nested more than {DEEPEST} deep. The call was not run.")
     if not isinstance(value, dict):
         raise ArgumentsFault(f"The arguments are {_kind(value)}, not a JSON object. The call was not run.")
     parsed: ReadOnlyDict = read_only(value)
     return parsed
 
 
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+
+
 def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is not a JSON value")
+
+
+def _finite(word: str) -> float:
+    number = float(word)
+    if math.isinf(number):
+        raise ValueError(f"{word} is larger than any number")
+    return number
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    if isinstance(value, dict):
+        return levels > 0 and all(_is_shallow(entry, levels - 1) for entry in value.values())
+    if isinstance(value, list):
+        return levels > 0 and all(_is_shallow(entry, levels - 1) for entry in value)
+    return True
 
 
 def _kind(value: object) -> str:
@@ -71,8 +96,10 @@ def is_plainly_valid(schema: Any, value: Any) -> bool:
             return False
         if isinstance(value, bool) and kind != "boolean":
             return False
-    if "enum" in schema and not any(type(value) is type(option) and value == option for option in schema["enum"]):
-        return False
+    if "enum" in schema:
+        options = schema["enum"]
+        if not isinstance(options, list) or not any(type(value) is type(one) and value == one for one in options):
+            return False
     if isinstance(value, dict):
         return _is_plain_object(schema, value)
     if isinstance(value, list):
@@ -82,8 +109,10 @@ def is_plainly_valid(schema: Any, value: Any) -> bool:
 
 
 def _is_plain_object(schema: Mapping[str, Any], value: dict[str, Any]) -> bool:
-    properties = schema.get("properties", {})
-    if any(name not in value for name in schema.get("required", ())):
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping) or not isinstance(required, (list, tuple)):
+        return False
+    if any(name not in value for name in required):
         return False
     others = schema.get("additionalProperties", True)
     if not isinstance(others, bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
@@ -12,6 +13,7 @@ from crystal.types.model import (
     FinishDelta,
     FinishReason,
     ModelDelta,
+    NoticeDelta,
     ReasoningDelta,
     TextDelta,
     Usage,
@@ -90,6 +92,8 @@ class Accumulator:
                 self._usage = delta.usage
             case FinishDelta():
                 self._finish = delta
+            case NoticeDelta():
+                pass  # for the operator, not for the transcript
             case _:
                 assert_never(delta)
 
@@ -124,10 +128,11 @@ class Accumulator:
         items: list[ModelItem] = []
         used: set[str] = set()
         for part in self._parts:
-            text = redact(part.text)
-            if part.kind is ToolCallItem:
-                if cut_short:
-                    continue
+            is_call = part.kind is ToolCallItem
+            if is_call and cut_short:
+                continue
+            text = redact_arguments(part.text, redact) if is_call else redact(part.text)
+            if is_call:
                 call_id = part.call_id
                 if not call_id or call_id in used or taken(call_id):
                     call_id = new_id("call")
@@ -149,6 +154,26 @@ class Accumulator:
             usage=self._usage,
             dropped_calls=len(self._calls) if cut_short else 0,
         )
+
+
+def redact_arguments(text: str, redact: Callable[[str], str]) -> str:
+    """Take secrets out of the JSON text of a call, also where escapes hide them; text without one is not touched."""
+    try:
+        value = json.loads(text)
+        redacted = _redact_strings(value, redact)
+    except (ValueError, RecursionError):
+        return redact(text)
+    return redact(text) if redacted == value else json.dumps(redacted, ensure_ascii=False)
+
+
+def _redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(name): _redact_strings(entry, redact) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_redact_strings(entry, redact) for entry in value]
+    return value
 
 
 def _without_calls(reason: FinishReason) -> FinishReason:

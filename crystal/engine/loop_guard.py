@@ -23,8 +23,15 @@ class LoopGuard:
 
     def add(self, name: str, arguments: Mapping[str, Any] | str, result: str) -> int:
         """Take one finished call and return how many equal ones stand in a row, this one included."""
-        words = arguments if isinstance(arguments, str) else json.dumps(arguments, sort_keys=True)
-        seen = (name, words, result)
+        seen = (name, _canonical(arguments), result)
         self.count = self.count + 1 if seen == self._last else 1
         self._last = seen
         return self.count
+
+
+def _canonical(arguments: Mapping[str, Any] | str) -> str:
+    """Return the arguments in one spelling; text that is no JSON stands for itself."""
+    try:
+        return json.dumps(json.loads(arguments) if isinstance(arguments, str) else arguments, sort_keys=True)
+    except (ValueError, RecursionError):
+        return str(arguments)

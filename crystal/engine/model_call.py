@@ -18,6 +18,7 @@ from crystal.types.model import (
     ModelErrorKind,
     ModelRequest,
     ModelResponse,
+    NoticeDelta,
     Purpose,
     ReasoningDelta,
     TextDelta,
@@ -115,6 +116,8 @@ async def _stream(state: SessionState, request: ModelRequest, accumulator: Accum
                 _emit_piece(state, TextStreamed, text.feed(delta.text))
             elif isinstance(delta, ReasoningDelta):
                 _emit_piece(state, ReasoningStreamed, reasoning.feed(delta.text))
+            elif isinstance(delta, NoticeDelta):
+                state.host.notes.add(NoteCode.REQUEST_NOTICE, state.redactor.apply(delta.text))
     except ModelError:
         raise
     except Exception as error:

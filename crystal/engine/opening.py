@@ -180,13 +180,18 @@ async def _check(options: SessionOptions, workspace: Path, environ: Mapping[str,
     host.ledger.trace = options.trace
     for note in (*config_notes, *provider_notes):
         host.notes.add_note(note)
-    client = _make_client(host, definition, settings, key, headers, options.client_options)
+    redactor = Redactor(collect_secrets(providers, environ, options.home))
+    try:
+        client = _make_client(host, definition, settings, key, headers, options.client_options)
+    except SetupError as error:
+        # A factory's own words may hold the key it was given.
+        raise SetupError(redactor.apply(str(error))) from None
     return Checked(
         definition=definition,
         settings=settings,
         client=client if options.wrap_client is None else options.wrap_client(client),
         approval=approval,
-        redactor=Redactor(collect_secrets(providers, environ, options.home)),
+        redactor=redactor,
         host=host,
         grants=grants,
         program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
@@ -224,7 +229,7 @@ def _make_client(
         accepts_images=settings.image_input,
         accepts_audio=settings.audio_input,
         accepts_video=settings.video_input,
-        options=client_options,
+        options={"replayReasoningContent": definition.replay_reasoning_content, **client_options},
     )
     try:
         return registered.factory.create(request)

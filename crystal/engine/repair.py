@@ -6,7 +6,7 @@ arranging at every load puts it where it belongs, and a second resume finds noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from crystal.engine.transcript import INTERRUPTED
 from crystal.types._frozen import Frozen
@@ -33,11 +33,11 @@ def arrange(items: Iterable[ModelItem], new_id: Callable[[str], str]) -> Repaire
     dropped = 0
     for item in items:
         if isinstance(item, ToolResultItem):
-            slots = waiting.get(item.call_id)
-            if slots:
-                slots.pop().result = item
-            else:
+            slot = _answered_by(item, waiting.get(item.call_id, ()))
+            if slot is None:
                 dropped += 1
+            else:
+                slot.result = item
             continue
         if isinstance(item, ToolCallItem):
             slot = _Slot(item)
@@ -60,6 +60,17 @@ def arrange(items: Iterable[ModelItem], new_id: Callable[[str], str]) -> Repaire
             added.append(entry.result)
         arranged.append(entry.result)
     return Repaired(items=tuple(arranged), added=tuple(added), dropped=dropped)
+
+
+def _answered_by(result: ToolResultItem, slots: Sequence[_Slot]) -> _Slot | None:
+    """Choose among the open calls of one id: the latest of the result's name, else the latest.
+
+    Ids are unique in what this host writes; other sources may repeat them from turn to turn.
+    """
+    waiting = [slot for slot in slots if slot.result is None]
+    named = [slot for slot in waiting if slot.call.name == result.name]
+    candidates = named or waiting
+    return candidates[-1] if candidates else None
 
 
 def interrupted_result(call: ToolCallItem, item_id: str) -> ToolResultItem:

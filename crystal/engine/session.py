@@ -39,6 +39,7 @@ class Session:
         if self._task is not None:
             raise TurnRunning("A turn is running in this session; wait for it or queue the text.")
         self._state.interrupted = False
+        self._state.turn_is_open = True
         self._task = asyncio.create_task(run_turn(self._state, text, images))
         try:
             return await self._task
@@ -73,7 +74,7 @@ class Session:
 
     def interrupt(self) -> None:
         """End the running turn promptly; streams, tools and their children end with it."""
-        if self._task is not None and not self._state.interrupted:
+        if self._task is not None and self._state.turn_is_open and not self._state.interrupted:
             self._state.interrupted = True
             self._task.cancel()
 

@@ -94,6 +94,7 @@ class SessionState:
         self.checker = ArgumentChecker()
         self.follow_ups: list[str] = []
         self.interrupted = False
+        self.turn_is_open = False
 
     @property
     def facts(self) -> SessionFacts:

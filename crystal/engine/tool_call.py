@@ -14,6 +14,7 @@ from crystal.engine.approval.classify import Classified, apply_pre_classifier, c
 from crystal.engine.approval.gate import FILE_WRITERS, Judged, approve_call
 from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments
 from crystal.engine.budgets import Spent, calls_left
+from crystal.engine.checkpoint import checkpoint
 from crystal.engine.state import SessionState
 from crystal.engine.tool_context import make_context
 from crystal.host.admission import RegisteredTool
@@ -22,7 +23,7 @@ from crystal.types._frozen import Frozen
 from crystal.types._readonly import read_only
 from crystal.types.approval import ApprovalRecord, Risk
 from crystal.types.events import ToolCallFinished, ToolCallStarted
-from crystal.types.items import IMAGE_TYPES, ImageRef, ToolCallItem, ToolResultItem
+from crystal.types.items import IMAGE_TYPES, Image, ImageRef, ToolCallItem, ToolResultItem
 from crystal.types.notes import NoteCode
 from crystal.types.paths import PathZone
 from crystal.types.tools import ClassifierFacts, ToolCall, ToolOutput
@@ -142,6 +143,7 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
     """Take a prepared call to its result, which is not stored yet. Every way out is a result."""
     call, tool = prepared.call, prepared.tool
     _start(state, prepared)
+    await checkpoint()
     began = state.surroundings.monotonic()
     record: ApprovalRecord | None = None
     if not calls_left(state.budgets, spent):
@@ -162,7 +164,8 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
             else:
                 spent.denied += 1
                 output = _failure(NOBODY if record.answered_by == "nobody" else DENIED)
-    output = dataclasses.replace(output, text=state.redactor.apply(truncate_output(output.text)))
+    # Secrets go first: a cut could leave half of one, which nobody would recognise.
+    output = dataclasses.replace(output, text=truncate_output(state.redactor.apply(output.text)))
     output = await state.host.hooks.on_tool_result(call, output, state.model.image_input)
     result = _to_item(state, prepared, output)
     state.store.finish_call(
@@ -232,9 +235,22 @@ async def _invoke(
         raise
     except BaseException as error:
         return _failure(f"The tool '{call.name}' failed: {type(error).__name__}: {error}")
-    if not isinstance(output, ToolOutput) or not isinstance(output.text, str):
-        return _failure(f"The tool '{call.name}' failed: it answered {type(output).__name__}, not a ToolOutput.")
-    return output
+    fault = _output_fault(output)
+    return output if fault is None else _failure(f"The tool '{call.name}' failed: it answered {fault}.")
+
+
+def _output_fault(output: Any) -> str | None:
+    """Say what keeps an answer from being a tool's output; a plugin may return anything."""
+    if not isinstance(output, ToolOutput):
+        return f"{type(output).__name__}, not a ToolOutput"
+    if not isinstance(output.text, str):
+        return f"{type(output.text).__name__} as text"
+    if not isinstance(output.images, tuple):
+        return f"{type(output.images).__name__} as images, not a tuple"
+    for image in output.images:
+        if not (isinstance(image, Image) and isinstance(image.data, bytes) and isinstance(image.name, str)):
+            return f"{type(image).__name__} among its images, not an Image with bytes"
+    return None
 
 
 async def run_child(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from crystal.engine.budgets import Spent, budget_sentence, calls_left, exhausted_before_round
+from crystal.engine.checkpoint import checkpoint
 from crystal.engine.loop_guard import LoopGuard
 from crystal.engine.model_call import Answered, RoundFailed, call_model
 from crystal.engine.repair import interrupted_result
@@ -31,6 +32,7 @@ _CUT_SHORT = {
         "The model reached its output limit; its answer is incomplete.",
     ),
     FinishReason.FILTER: (StopReason.FILTERED, "The provider's content filter stopped the answer."),
+    FinishReason.REFUSAL: (StopReason.REFUSED, "The model refused to answer."),
 }
 
 
@@ -56,6 +58,7 @@ async def run_turn(state: SessionState, text: str, images: tuple[ImageRef, ...] 
         await state.host.hooks.on_turn_started(facts)
         async with asyncio.timeout(state.budgets.duration) as limit:
             outcome = await _rounds(state, spent)
+            await checkpoint()
     except TimeoutError:
         if not limit.expired():
             raise
@@ -67,6 +70,8 @@ async def run_turn(state: SessionState, text: str, images: tuple[ImageRef, ...] 
         while task.uncancel():
             pass
         outcome = Outcome(stop_reason=StopReason.INTERRUPTED, detail="The turn was interrupted.")
+    # From here on there is nothing left to interrupt.
+    state.turn_is_open = False
     return await _finish(state, facts, spent, outcome)
 
 
@@ -79,6 +84,7 @@ async def _rounds(state: SessionState, spent: Spent) -> Outcome:
         spent.model_calls += 1
         step = spent.model_calls
         state.emit(StepStarted(step=step))
+        await checkpoint()
         try:
             answered = await call_model(state)
         except RoundFailed as failed:

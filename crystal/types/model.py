@@ -134,7 +134,13 @@ class FinishDelta(Frozen):
     raw: str = ""
 
 
-ModelDelta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | UsageDelta | FinishDelta
+class NoticeDelta(Frozen):
+    """Something about this request that the operator should know, such as a parameter the endpoint made us leave out."""
+
+    text: str
+
+
+ModelDelta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | UsageDelta | NoticeDelta | FinishDelta
 """What a model client yields; a closed union."""
 
 

@@ -46,7 +46,7 @@ class NoteCode(Enum):
     SESSION_MOVED = "session-moved"
     MODEL_OUTPUT = "model-output"
     IMAGE_DROPPED = "image-dropped"
-    PARAMETER_DROPPED = "parameter-dropped"
+    REQUEST_NOTICE = "request-notice"
     CLIENT_ERROR = "client-error"
     FILE_SKIPPED = "file-skipped"
 

@@ -17,6 +17,7 @@ class StopReason(Enum):
     DONE = "done"
     MODEL_FAILED = "model_failed"
     FILTERED = "filtered"
+    REFUSED = "refused"
     OUTPUT_LIMIT = "output_limit"
     ROUND_BUDGET = "round_budget"
     CALL_BUDGET = "call_budget"

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 
 from crystal.types._frozen import Frozen
-from crystal.types.model import ClientRequest, ImageLoader, ModelDelta, ModelError, ModelRequest
+from crystal.types.model import ClientRequest, ImageLoader, ModelDelta, ModelError, ModelRequest, NoticeDelta
 from crystal.wire.errors import response_error
 from crystal.wire.events import EventReader
 from crystal.wire.http import StreamedResponse, TlsTrust, Transport, TransportLimits
@@ -51,11 +51,6 @@ class ChatClient:
         self._transport = Transport(limits, trust)
         self._wall_clock = wall_clock
 
-    @property
-    def changed_parameters(self) -> tuple[str, ...]:
-        """What this endpoint made us leave out or rename, one phrase each, such as ``top_p left out``."""
-        return self._changes.described
-
     def prepare(self) -> None:
         """Import and build what the first request needs, while something else waits."""
         self._transport.prepare(self._endpoint.url)
@@ -65,8 +60,11 @@ class ChatClient:
 
         :raises ModelError: when the request fails or the answer has no end.
         """
+        known = len(self._changes.described)
         response = await self._open(request, load_image)
         try:
+            for phrase in self._changes.described[known:]:
+                yield NoticeDelta(text=f"The endpoint refused a parameter; from now on: {phrase}.")
             decoder = ChatDecoder(self._dialect.state_tag)
             reader = EventReader(response, self._transport.limits)
             async with aclosing(reader.events()) as events:

@@ -12,6 +12,8 @@ CODES = {
     StopReason.DONE: 0,
     StopReason.MODEL_FAILED: 2,
     StopReason.FILTERED: 2,
+    StopReason.REFUSED: 2,
+    StopReason.REFUSED: 2,
     StopReason.OUTPUT_LIMIT: 3,
     StopReason.ROUND_BUDGET: 3,
     StopReason.CALL_BUDGET: 3,

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from crystal.engine.answers import Approve
 from crystal.host.manager import read_specifications
 from crystal.hookspecs import HookKind, hookimpl
 from crystal.hookspecs.pending import PENDING
 from crystal.testing.crystaler import Crystaler
 from crystal.testing.result import RunResult
 from crystal.types.events import NoteAdded, ToolCallFinished
+from crystal.types.notes import NoteCode
 from tests.engine.runs import DONE, Operator, bash, calls, kinds, no_wait, of, read
 
 SPECIFICATIONS = read_specifications()
@@ -90,12 +92,11 @@ def test_a_run_with_a_broken_hook_is_the_run_without_it(crystaler: Crystaler, ho
     assert outcome(result) == expected
     assert called, "the hook of the next plugin was not called"
     ignored = {"junk"} if SPECIFICATIONS[hook].declaration.kind is HookKind.NOTIFY else set()
-    named = {note.source.rpartition("/")[2] for note in result.notes}
-    assert named == set(faults) - ignored
-    for note in result.notes:
-        if note.code.value != "raw-hook":
-            assert note.source in note.text
-            assert f"'{hook}'" in note.text
+    notes = [note for note in result.notes if note.code is not NoteCode.RAW_HOOK]
+    assert {note.source.rpartition("/")[2] for note in notes} == set(faults) - ignored
+    for note in notes:
+        assert note.source in note.text
+        assert f"'{hook}'" in note.text
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))
@@ -133,8 +134,6 @@ def rewrite_approval(call, facts, require_prompt):
 
 
 def test_an_operator_can_let_the_call_of_a_broken_guard_run(crystaler: Crystaler) -> None:
-    from crystal.engine.answers import Approve
-
     prepare(crystaler)
     crystaler.makeplugin("faulty", make_plugin("on_approval", FAULTS["raises"]))
     result = crystaler.run("look", operator=Operator(Approve()))

@@ -113,6 +113,7 @@ ROWS = [
     # 9: --allow
     ("9", call(allowed=True), PASS, 9, ()),
     ("9 by network", call("default", WRITE, NETWORK, allowed=True), PASS, 9, ()),
+    ("9 by network in the workspace", call("default", WRITE, WORKSPACE | NETWORK, allowed=True), PASS, 9, ()),
     ("9 reads by network", call("default", READ, NETWORK, allowed=True), PASS, 9, ()),
     ("9 not Privileged", call("default", PRIVILEGED, allowed=True), ASK, 11, ONCE),
     ("9 not outside", call("default", WRITE, OUTSIDE, allowed=True), ASK, 11, ONCE),

@@ -198,10 +198,26 @@ def test_modes_and_allow_let_their_calls_pass(
     assert not (crystaler.workspace.parent / "x").exists()
 
 
-def test_allow_covers_a_command_that_uses_the_network(crystaler: Crystaler) -> None:
-    crystaler.script([calls(bash("curl --version")), DONE])
+def test_allow_covers_a_tool_that_uses_the_network(crystaler: Crystaler) -> None:
+    crystaler.makeplugin(
+        "Acme",
+        """
+        import crystal
+        from crystal import Authority, Risk, hookimpl
+
+        @crystal.tool(risk=Risk.WRITE, authority=Authority.NETWORK)
+        def fetch() -> str:
+            'Fetch it.'
+            return "fetched"
+
+        @hookimpl
+        def contribute_tools():
+            return [fetch]
+        """,
+    )
+    crystaler.script([calls(("fetch", {})), DONE])
     assert crystaler.run("do", "--approval", "full").exit_code == 4
-    allowed = crystaler.run("do", "--allow", "bash:curl --version")
+    allowed = crystaler.run("do", "--allow", "fetch")
     assert allowed.exit_code == 0
     assert allowed.calls[0].approval is not None
     assert allowed.calls[0].approval["rule"] == 9

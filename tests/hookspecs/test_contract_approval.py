@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -189,3 +190,45 @@ def test_the_approval_sees_a_lower_risk_from_a_raw_hook_and_never_from_advice() 
     facts = ApprovalFacts(classification=Classification(risk=Risk.PRIVILEGED), mode=ApprovalMode.DEFAULT)
     assert judge(accept_advice, facts, ApprovalAdvice(risk=Risk.READ)) == REFUSED
     assert judge(accept_classification, facts, Classification(risk=Risk.READ)).classification.risk is Risk.READ
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        None,
+        "Privileged",
+        Risk.FORBIDDEN,
+        ApprovalAdvice(),
+        Classification(risk=2),  # type: ignore[arg-type]
+        Classification(risk=None),  # type: ignore[arg-type]
+        Classification(risk=Risk.READ, authority=Authority(0)),
+        Classification(risk=Risk.READ, authority=1),  # type: ignore[arg-type]
+        Classification(risk=Risk.READ, summary=None),  # type: ignore[arg-type]
+        Classification(risk=Risk.READ, require_prompt=0),  # type: ignore[arg-type]
+        Classification(risk=Risk.READ, require_prompt=None),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_what_is_no_whole_classification_is_junk(junk: Any) -> None:
+    facts = ApprovalFacts(classification=Classification(risk=Risk.PRIVILEGED), mode=ApprovalMode.DEFAULT)
+    assert judge(accept_classification, facts, junk) == JUNK
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "careful",
+        True,
+        Risk.FORBIDDEN,
+        Classification(risk=Risk.FORBIDDEN),
+        ApprovalAdvice(risk=3),  # type: ignore[arg-type]
+        ApprovalAdvice(risk="forbidden"),  # type: ignore[arg-type]
+        ApprovalAdvice(require_prompt=1),  # type: ignore[arg-type]
+        ApprovalAdvice(require_prompt=None),  # type: ignore[arg-type]
+        ApprovalAdvice(reason=None),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_what_is_no_advice_is_junk(junk: Any) -> None:
+    facts = ApprovalFacts(classification=Classification(risk=Risk.READ), mode=ApprovalMode.DEFAULT)
+    assert judge(accept_advice, facts, junk) == JUNK

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,11 +124,41 @@ def test_a_new_result_is_named_after_its_call_and_an_own_one_keeps_its_name() ->
     assert rebuilt_items(request_of(call, own), [call, renamed]) == (call, renamed)
 
 
-def test_an_id_on_another_kind_of_item_counts_as_a_new_item() -> None:
-    request = request_of(AssistantItem(id="a", text="why", state=STATES[1]))
-    assert rebuilt_items(request, [ReasoningItem(id="a", text="why", state=STATES[1])]) == (
-        ReasoningItem(id="a", text="why"),
-    )
+KINDS = (
+    SystemItem(id="i", text="why"),
+    UserItem(id="i", text="why"),
+    AssistantItem(id="i", text="why", state=STATES[1]),
+    ReasoningItem(id="i", text="why", state=STATES[1]),
+    ToolCallItem(id="i", call_id="1", name="read", arguments="{}", state=STATES[1]),
+    ToolResultItem(id="i", call_id="other", name="made-up", text="why"),
+)
+
+
+@pytest.mark.parametrize("before", KINDS, ids=lambda item: type(item).__name__)
+@pytest.mark.parametrize("after", KINDS, ids=lambda item: type(item).__name__)
+def test_an_id_on_another_kind_of_item_counts_as_a_new_item(before: ModelItem, after: ModelItem) -> None:
+    call = ToolCallItem(id="c", call_id="other", name="read", arguments="{}")
+    accepted = rebuilt_items(request_of(before, call), [dataclasses.replace(after)])
+    if before is after:
+        assert accepted == (after,)
+    elif isinstance(after, ToolResultItem):
+        assert accepted == (dataclasses.replace(after, name="read"),)
+    elif hasattr(after, "state"):
+        assert accepted == (dataclasses.replace(after, state=None),)
+    else:
+        assert accepted == (after,)
+
+
+def test_a_repeated_id_and_a_missing_one_are_refused() -> None:
+    user = UserItem(id="u", text="hello")
+    for replacement in ([user, user], [user, SystemItem(id="u", text="x")], [UserItem(id="", text="x")]):
+        assert rebuilt_items(request_of(user), replacement) == REFUSED
+
+
+def test_a_request_that_cannot_carry_images_takes_none_not_even_one_the_session_holds() -> None:
+    bare = request_of(UserItem(id="u", text="hello"), accepts_images=False)
+    with_image = [UserItem(id="u", text="hello", images=KNOWN_IMAGES[:1])]
+    assert judge(accept_rebuilt, bare, with_image, images_in(with_image)) == REFUSED
 
 
 def test_rewritten_reasoning_loses_its_provider_state_and_new_reasoning_gets_none() -> None:

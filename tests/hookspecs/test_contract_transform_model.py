@@ -9,15 +9,34 @@ import dataclasses
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crystal.hookspecs.model import accept_transformed
-from crystal.types.items import AssistantItem, ModelItem, ReasoningItem, ToolResultItem, UserItem
+from crystal.types.items import (
+    AssistantItem,
+    ModelItem,
+    ReasoningItem,
+    SystemItem,
+    ToolCallItem,
+    ToolResultItem,
+    UserItem,
+)
 from crystal.types.model import ModelRequest, Purpose
 from crystal.types.notes import NoteCode
 from tests.hookspecs.replies import REFUSED, REPLYING, ReplyingHost, judge
-from tests.hookspecs.transcripts import STATES, allowed_changes, content, is_list_of_items, replacements, requests
+from tests.hookspecs.transcripts import (
+    FOREIGN_IMAGE,
+    KNOWN_IMAGES,
+    RETYPED_IMAGE,
+    STATES,
+    allowed_changes,
+    content,
+    is_list_of_items,
+    replacements,
+    requests,
+)
 
 WRITABLE = (UserItem, AssistantItem, ToolResultItem)
 
@@ -98,6 +117,59 @@ def test_everything_but_the_items_of_a_request_is_kept() -> None:
     assert changed == dataclasses.replace(request, items=(UserItem(id="u", text="two"),))
 
 
-def test_reasoning_is_not_this_hooks_to_change() -> None:
-    request = ModelRequest(purpose=Purpose.WORK, items=(ReasoningItem(id="r", text="because"),))
-    assert judge(accept_transformed, request, [ReasoningItem(id="r", text="perhaps")]) == REFUSED
+SYSTEM = SystemItem(id="s", text="host")
+USER = UserItem(id="u", text="hello", images=KNOWN_IMAGES)
+ASSISTANT = AssistantItem(id="a", text="well", state=STATES[1])
+REASONING = ReasoningItem(id="r", text="because", state=STATES[1])
+CALL = ToolCallItem(id="c", call_id="1", name="read", arguments="{}", state=STATES[1])
+RESULT = ToolResultItem(id="t", call_id="1", name="read", text="done", images=KNOWN_IMAGES[:1])
+ITEMS = (SYSTEM, USER, ASSISTANT, REASONING, CALL, RESULT)
+
+FORBIDDEN_CHANGES: tuple[tuple[ModelItem, dict[str, Any]], ...] = (
+    *((item, {"id": wrong}) for item in ITEMS for wrong in ("fresh", "", None, "u2")),
+    (SYSTEM, {"text": "mine"}),
+    (REASONING, {"text": "perhaps"}),
+    (REASONING, {"state": None}),
+    (CALL, {"name": "bash"}),
+    (CALL, {"arguments": "{} "}),
+    (CALL, {"call_id": "2"}),
+    (CALL, {"state": STATES[2]}),
+    (RESULT, {"call_id": "2"}),
+    (RESULT, {"name": "bash"}),
+    (RESULT, {"failed": True}),
+    (ASSISTANT, {"state": STATES[2]}),
+    (ASSISTANT, {"state": STATES[2], "text": "new"}),
+    (USER, {"images": (KNOWN_IMAGES[1], KNOWN_IMAGES[0])}),
+    (USER, {"images": (*KNOWN_IMAGES, FOREIGN_IMAGE)}),
+    (USER, {"images": (KNOWN_IMAGES[0], KNOWN_IMAGES[0])}),
+    (USER, {"images": (RETYPED_IMAGE,)}),
+    (USER, {"images": list(KNOWN_IMAGES)}),
+    (RESULT, {"images": (KNOWN_IMAGES[1],)}),
+    (USER, {"text": 7}),
+    (USER, {"text": None}),
+)
+
+
+@pytest.mark.parametrize(("item", "change"), FORBIDDEN_CHANGES, ids=str)
+def test_no_other_field_of_any_item_may_change(item: ModelItem, change: dict[str, Any]) -> None:
+    request = ModelRequest(purpose=Purpose.WORK, items=ITEMS, accepts_images=True)
+    replacement = [dataclasses.replace(one, **change) if one is item else one for one in ITEMS]
+    assert judge(accept_transformed, request, replacement) == REFUSED
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [ITEMS[1:], (*ITEMS, SYSTEM), (*ITEMS, UserItem(id="new", text="x")), tuple(reversed(ITEMS)), ()],
+    ids=["dropped", "repeated", "added", "reordered", "emptied"],
+)
+def test_items_may_not_be_dropped_repeated_added_or_reordered(replacement: Any) -> None:
+    request = ModelRequest(purpose=Purpose.WORK, items=ITEMS, accepts_images=True)
+    assert judge(accept_transformed, request, replacement) == REFUSED
+
+
+@pytest.mark.parametrize("before", ITEMS, ids=lambda item: type(item).__name__)
+@pytest.mark.parametrize("after", ITEMS, ids=lambda item: type(item).__name__)
+def test_an_item_may_not_become_another_kind(before: ModelItem, after: ModelItem) -> None:
+    request = ModelRequest(purpose=Purpose.WORK, items=(before,), accepts_images=True)
+    outcome = judge(accept_transformed, request, [dataclasses.replace(after, id=before.id)])
+    assert outcome == (request if before is after else REFUSED)

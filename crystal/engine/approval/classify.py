@@ -41,7 +41,10 @@ def classify(
             break
         try:
             answer = registered.classifier.classify(call, facts)
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            # A plugin may raise anything, SystemExit included; a guard that fails must not end the turn.
             failed.append(registered.plugin)
             continue
         if answer is None:
@@ -79,7 +82,9 @@ def apply_pre_classifier(call: ToolCall, tool: RegisteredTool, classification: C
         return Classified(classification=classification)
     try:
         answer = pre_classifier(call, classification)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return Classified(classification=classification, failed=(tool.plugin,))
     if answer is None:
         return Classified(classification=classification)

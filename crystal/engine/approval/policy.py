@@ -89,7 +89,7 @@ def decide(call: PolicyInput) -> PolicyDecision:
             call.allowed
             and not raised
             and final.risk <= Risk.WRITE
-            and final.authority in (Authority.WORKSPACE, Authority.NETWORK),
+            and not final.authority & ~(Authority.WORKSPACE | Authority.NETWORK),
             "an --allow of this process",
         ),
     )
