@@ -5,6 +5,7 @@ What a command may do is judged elsewhere; nothing here decides or asks.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ from crystal.types.tools import Catalog, ToolCall, ToolContext, ToolContribution
 if TYPE_CHECKING:
     from plugins_builtin.login_environment import LoginEnvironment
     from plugins_builtin.processes import ProcessEnd
+
+WARM_AFTER_SECONDS = 0.3
+"""A turn that is over sooner has no use for a login shell; a model that thinks longer leaves time for one."""
 
 LONGEST_SECONDS = 7 * 24 * 3600
 """A longer limit is a mistake in the unit; who wants none says ``unlimited``."""
@@ -203,6 +207,6 @@ class Plugin:
 
     @hookimpl
     def on_turn_started(self, turn: TurnFacts) -> None:
-        """Begin the capture, unless the turn cannot call ``bash``."""
+        """Begin the capture once the model has been thinking for a moment, unless the turn cannot call ``bash``."""
         if turn.mode is Catalog.WORK:
-            self._tool.warm()
+            asyncio.get_running_loop().call_later(WARM_AFTER_SECONDS, self._tool.warm)

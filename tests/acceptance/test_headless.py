@@ -249,3 +249,18 @@ def test_a_time_limit_for_bash_holds_for_calls_that_name_none(crystaler: Crystal
     result = crystaler.run("do it", "--approval", "full", "--bash-timeout", "0.2s")
     assert result.exit_code == 0, result.stderr
     assert result.calls[0].failed
+
+
+def test_the_login_files_run_while_the_model_is_thinking(crystaler: Crystaler, tmp_path: Path) -> None:
+    home = tmp_path / "user"
+    home.mkdir()
+    (home / ".bash_profile").write_text("touch ~/login-files-ran\n")
+    crystaler.environ["HOME"] = str(home)
+    thinking = Wait()
+    with LocalServer([Answer(chunks=[CHUNK, thinking])]) as server:
+        serve(crystaler, server)
+        process = start(crystaler, "do it", "-p", "here", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        until((home / "login-files-ran").exists)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 5

@@ -192,12 +192,8 @@ def test_any_text_survives_one_json_line(text: str) -> None:
 def test_the_first_line_says_what_loaded_and_what_did_not() -> None:
     first = parsed(as_json(EVERY))[0]
     assert first["state"] == "opened"
-    assert first["plugins"] == [
-        {"name": "builtin:files", "hooks": ["contribute_tools"], "tools": ["read", "edit"]}
-    ]
-    assert first["skipped"] == [
-        {"code": "plugin-invalid", "source": "x", "text": "Plugin 'x' is not loaded."}
-    ]
+    assert first["plugins"] == [{"name": "builtin:files", "hooks": ["contribute_tools"], "tools": ["read", "edit"]}]
+    assert first["skipped"] == [{"code": "plugin-invalid", "source": "x", "text": "Plugin 'x' is not loaded."}]
 
 
 def test_the_last_lines_say_why_it_stopped_and_how_to_go_on() -> None:
@@ -322,7 +318,7 @@ def as_final(events: Sequence[Event]) -> str:
 
 
 def test_final_prints_the_last_reply_alone() -> None:
-    events = [
+    events: list[Event] = [
         OPENED,
         StepStarted(step=1),
         TextCommitted(item_id="1", text="Let me look."),

@@ -12,7 +12,8 @@ from crystal.cli.safe_text import safe_line, safe_text
 
 BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 nasty = st.text(
-    st.characters() | st.sampled_from([*BIDI, *map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\u2028", "\u2029"]),
+    st.characters()
+    | st.sampled_from([*BIDI, *map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\u2028", "\u2029"]),
     max_size=40,
 )
 

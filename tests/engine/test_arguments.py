@@ -67,12 +67,13 @@ def test_everything_else_is_refused_with_its_fault(text: str, words: str) -> Non
 
 
 @pytest.mark.parametrize("depth", [10, 400, 600, 900, 100_000])
-def test_nesting_is_taken_or_refused_but_never_breaks_the_parser(depth: int) -> None:
+def test_nesting_is_taken_up_to_a_depth_and_refused_beyond(depth: int) -> None:
     text = '{"a": ' + "[" * depth + "]" * depth + "}"
-    try:
+    if depth < 100:
         assert isinstance(parse_arguments(text), ReadOnlyDict)
-    except ArgumentsFault as refused:
-        assert depth > 100, refused
+    else:
+        with pytest.raises(ArgumentsFault, match="not run"):
+            parse_arguments(text)
 
 
 def test_parsed_arguments_cannot_be_changed() -> None:
@@ -87,9 +88,10 @@ def test_parsed_arguments_cannot_be_changed() -> None:
 @settings(max_examples=100, deadline=None)
 def test_any_text_is_an_object_or_a_fault(text: str) -> None:
     try:
-        assert isinstance(parse_arguments(text), ReadOnlyDict)
-    except ArgumentsFault as refused:
-        assert str(refused)
+        parsed = parse_arguments(text)
+    except ArgumentsFault:
+        return
+    assert isinstance(parsed, ReadOnlyDict)
 
 
 scalars = st.sampled_from([None, True, False, 0, 1, -1, 0.0, 1.0, 1.5, "", "a", "1"])

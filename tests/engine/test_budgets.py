@@ -35,15 +35,11 @@ def test_the_defaults_are_1024_rounds_8192_calls_seven_days_and_any_tokens() -> 
         (Budgets(tool_calls=0), spent(tool_calls=9), None),
     ],
 )
-def test_a_reached_budget_forbids_one_more_round(
-    budgets: Budgets, so_far: Spent, reason: StopReason | None
-) -> None:
+def test_a_reached_budget_forbids_one_more_round(budgets: Budgets, so_far: Spent, reason: StopReason | None) -> None:
     assert exhausted_before_round(budgets, so_far) is reason
 
 
-@pytest.mark.parametrize(
-    ("limit", "used", "left"), [(2, 1, True), (2, 2, False), (0, 0, False), (None, 10**9, True)]
-)
+@pytest.mark.parametrize(("limit", "used", "left"), [(2, 1, True), (2, 2, False), (0, 0, False), (None, 10**9, True)])
 def test_tool_calls_are_left_until_the_limit(limit: int | None, used: int, left: bool) -> None:
     assert calls_left(Budgets(tool_calls=limit), spent(tool_calls=used)) is left
 

@@ -187,9 +187,7 @@ def test_blank_text_is_no_block(blank: str) -> None:
 
 def test_reasoning_is_kept_for_its_text_or_its_state() -> None:
     state = {"openai": {"id": "rs_1"}}
-    found = assemble(
-        [ReasoningDelta(text=""), TextDelta(text="x"), ReasoningDelta(text="", state=state), STOP]
-    )
+    found = assemble([ReasoningDelta(text=""), TextDelta(text="x"), ReasoningDelta(text="", state=state), STOP])
     kept = [item for item in found.items if isinstance(item, ReasoningItem)]
     assert [(item.text, item.state) for item in kept] == [("", state)]
 

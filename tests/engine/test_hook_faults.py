@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from crystal.engine.answers import Approve
-from crystal.host.manager import read_specifications
 from crystal.hookspecs import HookKind, hookimpl
 from crystal.hookspecs.pending import PENDING
+from crystal.host.manager import read_specifications
 from crystal.testing.crystaler import Crystaler
 from crystal.testing.result import RunResult
 from crystal.types.events import NoteAdded, ToolCallFinished
@@ -221,9 +221,7 @@ BROKEN_CLASSIFIERS = ["raise ValueError('odd')", "raise SystemExit(3)", "raise O
 
 @pytest.mark.parametrize("body", BROKEN_CLASSIFIERS)
 @pytest.mark.parametrize("where", ["classifier", "pre_classifier"])
-def test_a_broken_classifier_makes_its_call_require_the_operator(
-    crystaler: Crystaler, where: str, body: str
-) -> None:
+def test_a_broken_classifier_makes_its_call_require_the_operator(crystaler: Crystaler, where: str, body: str) -> None:
     bodies = {"classifier": "return None", "pre_classifier": "return None", where: body}
     risk = "Risk.READ" if where == "pre_classifier" else "None"
     crystaler.makeplugin("Acme", CLASSIFIER.format(**bodies, risk=risk))

@@ -157,7 +157,9 @@ def test_an_interrupt_while_the_operator_is_asked_denies_nothing_and_runs_nothin
 
 @pytest.mark.parametrize("hook", ["on_user_message", "on_turn_started", "on_model_response", "on_tool_call"])
 def test_an_interrupt_ends_a_waiting_hook(crystaler: Crystaler, hook: str) -> None:
-    argument = {"on_user_message": "message", "on_turn_started": "turn", "on_model_response": "response"}.get(hook, "call")
+    argument = {"on_user_message": "message", "on_turn_started": "turn", "on_model_response": "response"}.get(
+        hook, "call"
+    )
     crystaler.makeplugin(
         "Acme",
         f"""
@@ -204,9 +206,7 @@ def test_wherever_it_comes_the_turn_ends_once_and_soon(crystaler: Crystaler, kin
 
 @pytest.mark.parametrize("kind", [StepFinished, TurnFinished])
 @pytest.mark.parametrize("by", ["session", "signal"])
-def test_an_interrupt_at_the_very_end_makes_no_second_end(
-    crystaler: Crystaler, kind: type[Any], by: str
-) -> None:
+def test_an_interrupt_at_the_very_end_makes_no_second_end(crystaler: Crystaler, kind: type[Any], by: str) -> None:
     sessions: list[Session] = []
 
     def listen(event: Event) -> None:

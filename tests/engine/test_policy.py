@@ -71,7 +71,13 @@ ROWS = [
     ("2 asks when the reviewer is unsure", call("audit", require_prompt=True, verdict=Verdict.UNSURE), ASK, 2, ONCE),
     # 3: Forbidden
     ("3 in default", call("default", FORBIDDEN), ASK, 3, ONCE),
-    ("3 in full with everything", call("full", FORBIDDEN, granted=True, allowed=True, author_always=True), ASK, 3, ONCE),
+    (
+        "3 in full with everything",
+        call("full", FORBIDDEN, granted=True, allowed=True, author_always=True),
+        ASK,
+        3,
+        ONCE,
+    ),
     ("3 is reviewed first", call("audit", FORBIDDEN), REVIEW, 3, ()),
     ("3 asks although the reviewer allows", call("review", FORBIDDEN, verdict=Verdict.ALLOW), ASK, 3, ONCE),
     # 4: Read + Workspace
@@ -90,7 +96,13 @@ ROWS = [
     # 6: a grant
     ("6", call(granted=True), PASS, 6, ()),
     ("6 not raised", call(granted=True, host=lower(READ)), ASK, 11, ONCE),
-    ("6 not raised by authority", call("default", WRITE, WORKSPACE | OUTSIDE, lower(WRITE), granted=True), ASK, 11, ONCE),
+    (
+        "6 not raised by authority",
+        call("default", WRITE, WORKSPACE | OUTSIDE, lower(WRITE), granted=True),
+        ASK,
+        11,
+        ONCE,
+    ),
     ("6 not Privileged", call("default", PRIVILEGED, granted=True), ASK, 11, ONCE),
     ("6 not outside", call("default", READ, OUTSIDE, granted=True), ASK, 11, ONCE),
     ("6 within the floor", call("default", WRITE, NETWORK, granted=True, floor=FLOOR), PASS, 6, ()),
@@ -162,9 +174,7 @@ def test_a_reviewers_denial_carries_its_reason() -> None:
         (lower(WRITE, NETWORK), lower(READ, OUTSIDE), True),
     ],
 )
-def test_raised_is_more_risk_or_a_new_authority(
-    host: Classification, final: Classification, raised: bool
-) -> None:
+def test_raised_is_more_risk_or_a_new_authority(host: Classification, final: Classification, raised: bool) -> None:
     assert is_raised(host, final) is raised
 
 

@@ -50,8 +50,11 @@ def broken_transcripts(draw: st.DrawFn) -> tuple[list[ModelItem], dict[str, Tool
                 if fate == "lost":
                     continue
                 kept[made.call_id] = result(made.call_id)
-                (items if fate == "in place" else late).append(kept[made.call_id])
-            while late and draw(st.booleans()):
+                if fate == "late":
+                    late.append(kept[made.call_id])
+                else:
+                    items.append(kept[made.call_id])
+            for _ in range(draw(st.integers(min_value=0, max_value=len(late)))):
                 items.append(late.pop(draw(st.integers(min_value=0, max_value=len(late) - 1))))
     items.extend(draw(st.permutations(late)))
     return items, kept
@@ -140,7 +143,7 @@ def test_an_orphan_before_the_next_user_message_is_answered_before_it() -> None:
 
 
 def test_an_id_used_again_in_a_later_turn_takes_its_own_result() -> None:
-    items = [
+    items: list[ModelItem] = [
         user("a"),
         call("1", "first"),
         user("b"),
@@ -155,10 +158,10 @@ def test_an_id_used_again_in_a_later_turn_takes_its_own_result() -> None:
 
 
 def test_a_stored_repair_names_its_own_call_when_ids_repeat() -> None:
-    items = [user("a"), call("1", "first", "read"), user("b"), call("1", "second", "bash")]
+    items: list[ModelItem] = [user("a"), call("1", "first", "read"), user("b"), call("1", "second", "bash")]
     reloaded = arrange([*items, *arrange(items, ids()).added], ids("again"))
     assert reloaded.added == ()
-    assert [(item.name) for item in reloaded.items if isinstance(item, ToolResultItem)] == ["read", "bash"]
+    assert [item.name for item in reloaded.items if isinstance(item, ToolResultItem)] == ["read", "bash"]
 
 
 def test_an_empty_session_stays_empty() -> None:

@@ -88,7 +88,10 @@ def test_a_shown_approval_and_a_title_hold_no_secret(guarded: Crystaler) -> None
 
 @pytest.mark.parametrize("status", [401, 500])
 def test_an_error_of_the_provider_holds_no_secret(guarded: Crystaler, status: int) -> None:
-    failing = {"text": f"half {ALL}", "error": {"status": status, "body": {"error": {"message": f"bad key {ALL}"}}, "after": 1}}
+    failing = {
+        "text": f"half {ALL}",
+        "error": {"status": status, "body": {"error": {"message": f"bad key {ALL}"}}, "after": 1},
+    }
     guarded.script([failing] * 6)
     result = guarded.run("do", "--format", "json", sleep=no_wait)
     assert result.exit_code == 2
@@ -169,7 +172,12 @@ def test_a_client_that_cannot_be_made_says_so_without_the_key(guarded: Crystaler
         """,
     )
     guarded.makeproviders(
-        acme={"protocol": "acme", "baseUri": "http://127.0.0.1:9", "apiKey": KEY, "models": {"m": {"contextWindow": 1000}}}
+        acme={
+            "protocol": "acme",
+            "baseUri": "http://127.0.0.1:9",
+            "apiKey": KEY,
+            "models": {"m": {"contextWindow": 1000}},
+        }
     )
     result = guarded.run("do", "-p", "acme", "--format", "json")
     assert result.exit_code == 1

@@ -19,7 +19,6 @@ from crystal.types.events import (
     Event,
     SessionClosed,
     SessionOpened,
-    StepStarted,
     TextStreamed,
     TurnFinished,
 )
@@ -41,6 +40,7 @@ class Surface:
         self.workspace.mkdir()
         self.events: list[Event] = []
         self.requests: list[ModelRequest] = []
+        self.news = asyncio.Event()
 
     async def open(self, rounds: Sequence[dict[str, Any]], **options: Any) -> Session:
         """Open a session whose model plays ``rounds``."""
@@ -53,17 +53,22 @@ class Surface:
                 wrap_client=self.record,
                 **options,
             ),
-            self.events.append,
+            self.hear,
             "a title",
             {},
         )
 
+    def hear(self, event: Event) -> None:
+        self.events.append(event)
+        self.news.set()
+
     def record(self, client: ModelClient) -> ModelClient:
-        requests = self.requests
+        requests, news = self.requests, self.news
 
         class Recorded:
             def stream(self, request: ModelRequest, load_image: ImageLoader) -> Any:
                 requests.append(request)
+                news.set()
                 return client.stream(request, load_image)
 
             async def aclose(self) -> None:
@@ -77,7 +82,12 @@ class Surface:
             for event in self.events:
                 if isinstance(event, kind):
                     return event
-            await asyncio.sleep(0.001)
+            await self.more()
+
+    async def more(self) -> None:
+        """Let the session run until something happened."""
+        self.news.clear()
+        await self.news.wait()
 
 
 @pytest.fixture
@@ -106,7 +116,8 @@ def test_one_turn_at_a_time(surface: Surface) -> None:
     async def talk() -> None:
         session = await surface.open([{"text": "slow", "delayMs": 60_000}, DONE])
         turn = asyncio.create_task(session.send("first"))
-        await surface.until(StepStarted)
+        while not surface.requests:
+            await surface.more()
         with pytest.raises(TurnRunning):
             await session.send("second")
         session.interrupt()
@@ -119,9 +130,7 @@ def test_one_turn_at_a_time(surface: Surface) -> None:
 
 def test_an_interrupt_keeps_the_queued_texts(surface: Surface) -> None:
     async def talk() -> None:
-        session = await surface.open(
-            [{"text": "one two", "chunk": 4, "delayMs": 10}, calls(("todoread", {})), DONE]
-        )
+        session = await surface.open([{"text": "one two", "chunk": 4, "delayMs": 10}, calls(("todoread", {})), DONE])
         turn = asyncio.create_task(session.send("first"))
         await surface.until(TextStreamed)
         session.follow_up("queued")

@@ -243,9 +243,7 @@ def test_questions_are_answered_with_the_labels_chosen(crystaler: Crystaler) -> 
     assert json.loads(result.calls[0].output) == {"Color": ["blue"], "Why": ["because"]}
 
 
-@pytest.mark.parametrize(
-    "answer", [None, Dismiss(), Deny(), Approve(), Reply(labels=()), Reply(labels=(("blue",),))]
-)
+@pytest.mark.parametrize("answer", [None, Dismiss(), Deny(), Approve(), Reply(labels=()), Reply(labels=(("blue",),))])
 def test_dismissed_questions_are_a_failed_result_and_exit_4(crystaler: Crystaler, answer: Answer | None) -> None:
     crystaler.script([calls(("question", QUESTIONS)), DONE])
     operator = None if answer is None else Operator(answer)

@@ -1,9 +1,10 @@
-"""Rounds that fail: which are tried again, how long is waited, what is shown, and that one lasting fault is one request."""
+"""Rounds that fail: which are tried again, how long is waited, what is shown, and what is not tried again."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from email.utils import formatdate
 from typing import Any
 
@@ -71,7 +72,10 @@ LASTING = [
     ("422", fault(422, {"error": {"message": "said the provider"}})),
     ("quota", fault(429, {"error": {"message": "said the provider", "code": "insufficient_quota"}})),
     ("quota by its type", fault(429, {"error": {"message": "said the provider", "type": "insufficient_quota"}})),
-    ("quota with a wait", fault(429, {"error": {"message": "said the provider", "code": "insufficient_quota"}}, retryAfter=1)),
+    (
+        "quota with a wait",
+        fault(429, {"error": {"message": "said the provider", "code": "insufficient_quota"}}, retryAfter=1),
+    ),
 ]
 
 
@@ -92,7 +96,9 @@ def test_a_missing_model_is_tried_again_once(crystaler: Crystaler) -> None:
 
 
 def test_context_overflow_is_its_own_end_and_one_request(crystaler: Crystaler) -> None:
-    body = {"error": {"message": "This model's maximum context length is 8192 tokens", "code": "context_length_exceeded"}}
+    body = {
+        "error": {"message": "This model's maximum context length is 8192 tokens", "code": "context_length_exceeded"}
+    }
     crystaler.script([fault(400, body), DONE])
     result = crystaler.run("do", sleep=no_wait)
     assert (result.exit_code, len(result.requests)) == (3, 1)
@@ -132,11 +138,7 @@ def test_partial_text_of_the_last_attempt_is_shown_and_not_kept(crystaler: Cryst
         ("NaN", 1.5, 2.5),
     ],
 )
-def test_what_retry_after_asks_for_is_waited(
-    crystaler: Crystaler, retry_after: Any, low: float, high: float
-) -> None:
-    import time
-
+def test_what_retry_after_asks_for_is_waited(crystaler: Crystaler, retry_after: Any, low: float, high: float) -> None:
     dates = {"date": formatdate(time.time() + 5, usegmt=True), "past": formatdate(time.time() - 60, usegmt=True)}
     slept: list[float] = []
 
@@ -257,7 +259,12 @@ def test_a_client_that_breaks_is_a_failed_request(crystaler: Crystaler) -> None:
         """,
     )
     crystaler.makeproviders(
-        acme={"protocol": "acme", "baseUri": "http://127.0.0.1:9", "requiresApiKey": False, "models": {"m": {"contextWindow": 1000}}}
+        acme={
+            "protocol": "acme",
+            "baseUri": "http://127.0.0.1:9",
+            "requiresApiKey": False,
+            "models": {"m": {"contextWindow": 1000}},
+        }
     )
     result = crystaler.run("do", "-p", "acme", sleep=no_wait)
     assert result.exit_code == 2
