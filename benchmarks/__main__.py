@@ -36,9 +36,7 @@ def parse_arguments() -> argparse.Namespace:
         metavar="PATH",
         help=f"the codex to compare with; else {CODEX_VARIABLE}, else on PATH",
     )
-    parser.add_argument(
-        "--venv", type=Path, metavar="DIR", help="environment to install into, kept for reuse"
-    )
+    parser.add_argument("--venv", type=Path, metavar="DIR", help="environment to install into, kept for reuse")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The four benchmarks. Each takes a stage and returns a result with a ratio to a baseline of the same run."""
+"""The benchmarks. Each takes a stage and returns a result with a ratio to a baseline of the same run."""
 
 import os
 import statistics
@@ -157,8 +157,7 @@ def round_gap(stage: Stage) -> Result:
         for _ in range(stage.runs)
     ]
     samples = {
-        leg: Samples(f"{leg[0]}, {leg[1]} rounds", "ms", tuple(done[leg].median for done in passes))
-        for leg in legs
+        leg: Samples(f"{leg[0]}, {leg[1]} rounds", "ms", tuple(done[leg].median for done in passes)) for leg in legs
     }
     short, long = samples[ours, SHORT], samples[ours, LONG]
     return Result(
@@ -176,10 +175,26 @@ def round_gap(stage: Stage) -> Result:
     )
 
 
-def edges(subject: str, reports: list[GapReport]) -> str:
-    p90, first, last = (
-        statistics.median(getattr(gaps, name) for gaps in reports) for name in ("p90", "first", "last")
+def definitions(stage: Stage) -> Result:
+    """Time to define a frozen value class and make one instance, against a frozen, slotted dataclass."""
+
+    def commands(kind: str) -> Command:
+        return Command(
+            arguments=[str(stage.python), str(Path(__file__).with_name("definitions.py")), kind],
+            environment=stage.environment("bare"),
+            directory=stage.workspace,
+        )
+
+    runs = alternate({kind: commands(kind) for kind in ("frozen", "dataclass")}, stage.runs)
+    ours, theirs = (
+        Samples(subject, "ms", tuple(float(run.output) for run in runs[kind]))
+        for kind, subject in (("frozen", "a frozen value"), ("dataclass", "a dataclass"))
     )
+    return Result(benchmark="definitions", samples=[ours, theirs], findings=[ratio(ours, theirs)])
+
+
+def edges(subject: str, reports: list[GapReport]) -> str:
+    p90, first, last = (statistics.median(getattr(gaps, name) for gaps in reports) for name in ("p90", "first", "last"))
     return f"{subject}: p90 {p90:.2f} ms, first 20 {first:.2f} ms, last 20 {last:.2f} ms"
 
 
@@ -188,4 +203,5 @@ CASES: Mapping[str, Callable[[Stage], Result]] = {
     "one_round": one_round,
     "resident": resident,
     "round_gap": round_gap,
+    "definitions": definitions,
 }

@@ -124,9 +124,7 @@ def as_markdown(results: Sequence[Result]) -> str:
         for result in results
         for series in result.samples
     ]
-    remarks = [
-        f"* {result.benchmark}: {line}" for result in results for line in (*result.remarks, *result.noise)
-    ]
+    remarks = [f"* {result.benchmark}: {line}" for result in results for line in (*result.remarks, *result.noise)]
     return "\n".join(
         [
             *_table(["benchmark", "finding", "value", "aim", "verdict"], findings),

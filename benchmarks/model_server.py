@@ -61,8 +61,7 @@ class Desk:
             "call": answer.tool,
         }
         events = "".join(
-            f"event: {name}\ndata: {data}\n\n" if name else f"data: {data}\n\n"
-            for name, data in dialect.write(answer)
+            f"event: {name}\ndata: {data}\n\n" if name else f"data: {data}\n\n" for name, data in dialect.write(answer)
         ).encode()
         head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
         return head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(events), events), facts

@@ -1,4 +1,4 @@
-"""``@crystal.tool``: make a tool from a typed function. Built-in tools declare literal schemas instead, for start-up."""
+"""``@crystal.tool``: make a tool from a typed function. Built-in tools declare literal schemas, for start-up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ class FunctionTool:
 def tool(function: ToolFunction, /) -> ToolContribution: ...
 @overload
 def tool(
-    *, catalogs: Catalog = ..., risk: Risk | None = ..., authority: Authority = ..., path_arguments: tuple[str, ...] = ...
+    *,
+    catalogs: Catalog = ...,
+    risk: Risk | None = ...,
+    authority: Authority = ...,
+    path_arguments: tuple[str, ...] = ...,
 ) -> Callable[[ToolFunction], ToolContribution]: ...
 
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import crystal.hookspecs
-from crystal.host.manager import HookSpecification, read_specifications
 from crystal.hookspecs import SPECIFICATIONS
 from crystal.hookspecs.pending import PENDING
+from crystal.host.manager import HookSpecification, read_specifications
 
 TARGET = Path(__file__).with_name("hooks.md")
 HEAD = """# Hooks

@@ -59,9 +59,7 @@ class LoginEnvironment:
         return self._variables
 
 
-async def capture(
-    shell: str, plain: Mapping[str, str], seconds: float = CAPTURE_SECONDS
-) -> Mapping[str, str] | None:
+async def capture(shell: str, plain: Mapping[str, str], seconds: float = CAPTURE_SECONDS) -> Mapping[str, str] | None:
     """Run the login files once and return the variables they leave, or ``None`` when that failed.
 
     They run in the home directory, for a directory of a repository could change what version managers answer. A shell

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from crystal.cli.safe_text import safe_line, safe_text
 from crystal.engine.answers import Answer, Approve, Deny, Dismiss, Reply
-from crystal.engine.opening import SetupError
+from crystal.engine.preflight import SetupError
 from crystal.engine.session import Session
 from crystal.types.approval import GrantScope
 from crystal.types.capabilities import Question
@@ -76,19 +76,23 @@ class TerminalOperator:
             ]
             hint = "numbers" if question.multiple else "a number"
             own = ", or your own words" if question.custom else ""
-            answer = (await _read_line("\n".join(lines) + f"\n  {hint}{own}; empty dismisses: ")).strip()
-            if not answer:
-                return Dismiss()
-            labels.append(_chosen(question, answer))
+            chosen: tuple[str, ...] = ()
+            while not chosen:
+                answer = (await _read_line("\n".join(lines) + f"\n  {hint}{own}; empty dismisses: ")).strip()
+                if not answer:
+                    return Dismiss()
+                chosen = _chosen(question, answer)
+            labels.append(chosen)
         return Reply(labels=tuple(labels))
 
 
 def _chosen(question: Question, answer: str) -> tuple[str, ...]:
+    """Return the labels an answer stands for; none when only the options are answers and it names none of them."""
     numbers = answer.replace(",", " ").split()
     if numbers and all(word.isdecimal() and 1 <= int(word) <= len(question.options) for word in numbers):
         chosen = [question.options[int(word) - 1].label for word in numbers]
         return tuple(chosen if question.multiple else chosen[:1])
-    return (answer,)
+    return (answer,) if question.custom else ()
 
 
 async def _read_line(prompt: str) -> str:

@@ -15,10 +15,10 @@ from crystal.cli.printers.readable import ReadablePrinter
 from crystal.cli.task import TaskEnded, TaskRequest, contained_output, run_task
 from crystal.cli.why import describe
 from crystal.engine.answers import Approve
-from crystal.engine.opening import SessionOptions
+from crystal.engine.preflight import SessionOptions
 from crystal.engine.session import Session
-from crystal.host.sources.builtin import FoundPlugin
 from crystal.hookspecs import hookimpl
+from crystal.host.sources.builtin import FoundPlugin
 from crystal.store.home import Home
 from crystal.store.sessions import SessionStore
 from crystal.types.approval import ApprovalAdvice, ApprovalFacts, ApprovalMode
@@ -34,7 +34,7 @@ def total(items):
     """Return the price of (name, price, count) rows."""
     return sum(price for _, price, count in items)
 '''
-TEST = '''import unittest
+TEST = """import unittest
 
 from till import total
 
@@ -46,7 +46,7 @@ class TotalTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
-'''
+"""
 ROUNDS: list[dict[str, Any]] = [
     {
         "text": "I read the program and its test first.",
@@ -163,7 +163,8 @@ def _show_session(home: Home, ended: TaskEnded, printer: TourPrinter) -> None:
         calls = store.calls(record.id)
     finally:
         store.close()
-    printer.say(f"\nThe session {record.id} is saved with {record.items} items; 'crystal run -r {record.id}' would go on.")
+    printer.say(f"\nThe session {record.id} is saved with {record.items} items, and goes with the temporary folder;")
+    printer.say(f"in a home of yours 'crystal run -r {record.id} TASK' would go on with it.")
     printer.say("'crystal why' says of the last call:")
     printer.say(describe(calls[-1]))
-    printer.say("Next: point crystal at a model (README, \"Use a model\"), then: crystal run \"YOUR TASK\"")
+    printer.say('Next: point crystal at a model (README, "Use a model"), then: crystal run "YOUR TASK"')

@@ -51,7 +51,9 @@ def _installation() -> list[tuple[bool, str, str]]:
 
 
 def _home(home: Home) -> list[tuple[bool, str, str]]:
-    rows: list[tuple[bool, str, str]] = [(True, "home", f"{home.root}{'' if home.root.exists() else ' (not made yet)'}")]
+    rows: list[tuple[bool, str, str]] = [
+        (True, "home", f"{home.root}{'' if home.root.exists() else ' (not made yet)'}")
+    ]
     try:
         config, config_notes = load_config(home)
         providers, provider_notes = load_providers(home)

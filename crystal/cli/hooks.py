@@ -10,9 +10,9 @@ import sys
 import click
 
 from crystal.cli.listing import listing_option, print_rows
+from crystal.hookspecs.pending import PENDING
 from crystal.host.build import Host, HostOptions, build_host
 from crystal.host.manager import HookSpecification
-from crystal.hookspecs.pending import PENDING
 
 
 @click.command(name="hooks")

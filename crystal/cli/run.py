@@ -16,7 +16,7 @@ from crystal.cli.values import count, duration, unlimited_as_none
 from crystal.cli.verbs import is_verb
 from crystal.engine.approval.grants import parse_allow
 from crystal.engine.budgets import Budgets
-from crystal.engine.opening import SessionOptions, SetupError
+from crystal.engine.preflight import SessionOptions, SetupError
 from crystal.store.home import locate_home
 from crystal.types.approval import ApprovalMode
 from crystal.types.tools import Catalog
@@ -70,9 +70,7 @@ def run(values: dict[str, Any]) -> int:
         return asyncio.run(run_task(request)).exit_code
 
 
-def parse_run(
-    arguments: Sequence[str], stdout: TextIO, stderr: TextIO, environ: Mapping[str, str]
-) -> TaskRequest:
+def parse_run(arguments: Sequence[str], stdout: TextIO, stderr: TextIO, environ: Mapping[str, str]) -> TaskRequest:
     """Parse the arguments of ``crystal run`` into a request that writes to the given streams.
 
     :raises click.ClickException: for arguments that are no command.
@@ -82,9 +80,7 @@ def parse_run(
     return read_options(context.params, stdout, stderr, environ)
 
 
-def read_options(
-    values: dict[str, Any], stdout: TextIO, stderr: TextIO, environ: Mapping[str, str]
-) -> TaskRequest:
+def read_options(values: dict[str, Any], stdout: TextIO, stderr: TextIO, environ: Mapping[str, str]) -> TaskRequest:
     """Turn the parsed options into a request."""
     from crystal.cli.task import Nobody, TaskRequest
 
@@ -143,7 +139,7 @@ def _read_task(argument: str | None) -> str:
 def _reliable(stream: TextIO | None) -> TextIO:
     """Return a stream that can hold any text; a closed one swallows it."""
     if stream is None or stream.closed:
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return open(os.devnull, "w", encoding="utf-8")
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")

@@ -12,7 +12,7 @@ import click
 
 from crystal.cli.listing import listing_option, print_rows
 from crystal.cli.safe_text import safe_text
-from crystal.engine.opening import check_workspace
+from crystal.engine.preflight import check_workspace
 from crystal.engine.repair import arrange
 from crystal.store.home import Home, locate_home
 from crystal.store.sessions import SessionRecord, SessionStore
@@ -96,7 +96,9 @@ def show(session: str, home: str | None, form: str) -> None:
         }
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
         return
-    sys.stdout.write(f"{record.id}  {safe_text(record.title)}\n{record.workspace}  {record.provider}/{record.model}\n\n")
+    sys.stdout.write(
+        f"{record.id}  {safe_text(record.title)}\n{record.workspace}  {record.provider}/{record.model}\n\n"
+    )
     for item in arranged:
         sys.stdout.write(safe_text(_item_text(item)) + "\n")
 

@@ -17,18 +17,17 @@ from crystal.cli.exit_codes import ExitCode, exit_code_of
 from crystal.cli.log import LogWriter
 from crystal.cli.safe_text import safe_text
 from crystal.engine.answers import Deny, Dismiss
-from crystal.engine.opening import SessionOptions, SetupError, open_session
+from crystal.engine.opening import open_session
+from crystal.engine.preflight import SessionOptions, SetupError
 from crystal.engine.session import Session
 from crystal.engine.state import Surroundings
 from crystal.store.media import MediaStore, sniff_image
 from crystal.types._frozen import Frozen
 from crystal.types.events import (
     ApprovalAsked,
-    ErrorRaised,
     Event,
     NoteAdded,
     QuestionAsked,
-    SessionOpened,
     TurnFinished,
 )
 from crystal.types.notes import Severity
@@ -98,9 +97,7 @@ async def run_task(request: TaskRequest) -> TaskEnded:
     run = _Run(request)
     try:
         images = _read_images(request.images)
-        session = await open_session(
-            request.options, run.hear, request.text, request.environ, request.surroundings
-        )
+        session = await open_session(request.options, run.hear, request.text, request.environ, request.surroundings)
     except Exception as error:
         request.printer.finish(ExitCode.INVALID, "invalid", str(error), None)
         raise
@@ -206,5 +203,3 @@ def contained_output() -> Iterator[None]:
         yield
     finally:
         sys.stdout = printed
-
-

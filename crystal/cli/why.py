@@ -10,7 +10,7 @@ import click
 
 from crystal.cli.safe_text import safe_line, safe_text
 from crystal.cli.sessions import open_store
-from crystal.engine.opening import check_workspace
+from crystal.engine.preflight import check_workspace
 from crystal.store.call_log import CallTrace
 from crystal.store.home import locate_home
 from crystal.store.sessions import SessionStore

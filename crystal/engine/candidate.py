@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from crystal.types._frozen import Frozen
+from crystal.types._readonly import read_only
 from crystal.types.items import AssistantItem, ModelItem, ReasoningItem, ToolCallItem
 from crystal.types.model import (
     CallDelta,
@@ -85,7 +86,7 @@ class Accumulator:
             case ReasoningDelta():
                 part = self._open(ReasoningItem)
                 part.pieces.append(delta.text)
-                part.state = delta.state or part.state
+                part.state = read_only(delta.state) or part.state
             case CallDelta():
                 self._add_call(delta)
             case UsageDelta():
@@ -110,7 +111,7 @@ class Accumulator:
         part.call_id = part.call_id or delta.call_id
         part.name = delta.name or part.name
         part.pieces.append(delta.arguments)
-        part.state = delta.state or part.state
+        part.state = read_only(delta.state) or part.state
 
     def candidate(
         self, new_id: Callable[[str], str], taken: Callable[[str], bool], redact: Callable[[str], str]
@@ -138,9 +139,7 @@ class Accumulator:
                     call_id = new_id("call")
                 used.add(call_id)
                 items.append(
-                    ToolCallItem(
-                        id=new_id("item"), call_id=call_id, name=part.name, arguments=text, state=part.state
-                    )
+                    ToolCallItem(id=new_id("item"), call_id=call_id, name=part.name, arguments=text, state=part.state)
                 )
             elif part.kind is ReasoningItem and (text or part.state):
                 items.append(ReasoningItem(id=new_id("item"), text=text, state=part.state))

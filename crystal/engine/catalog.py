@@ -23,6 +23,4 @@ class FrozenCatalog(Frozen):
 def compose_catalog(registered: Mapping[str, RegisteredTool], mode: Catalog) -> FrozenCatalog:
     """Return the tools that are listed for ``mode``, in registration order."""
     tools = {name: tool for name, tool in registered.items() if mode in tool.contribution.catalogs}
-    return FrozenCatalog(
-        mode=mode, tools=tools, definitions=tuple(tool.definition for tool in tools.values())
-    )
+    return FrozenCatalog(mode=mode, tools=tools, definitions=tuple(tool.definition for tool in tools.values()))

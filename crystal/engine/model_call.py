@@ -134,9 +134,7 @@ async def _stream(state: SessionState, request: ModelRequest, accumulator: Accum
     _emit_piece(state, TextStreamed, text.finish())
 
 
-def _emit_piece(
-    state: SessionState, event: type[TextStreamed] | type[ReasoningStreamed], piece: str
-) -> None:
+def _emit_piece(state: SessionState, event: type[TextStreamed] | type[ReasoningStreamed], piece: str) -> None:
     if piece:
         state.emit(event(text=piece))
 

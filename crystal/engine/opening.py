@@ -1,97 +1,32 @@
-"""Open a session: check everything that can be wrong first, then make or resume it. Nothing is written before that."""
+"""Open a session: after the checks of :mod:`crystal.engine.preflight`, make it or resume it, and say so."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from crystal.engine.approval.grants import AllowRule, CallKey, SessionGrants
-from crystal.engine.budgets import Budgets
+from crystal.engine.approval.grants import SessionGrants
 from crystal.engine.catalog import compose_catalog
 from crystal.engine.ids import ItemIds, new_session_id
+from crystal.engine.preflight import Checked, SessionOptions, SetupError, check, check_workspace
 from crystal.engine.prompts.compose import compose_system
 from crystal.engine.repair import arrange
 from crystal.engine.session import Session
 from crystal.engine.state import SessionState, Surroundings
 from crystal.engine.transcript import Transcript
-from crystal.host.build import Host, HostOptions, build_host
-from crystal.host.sources.builtin import FoundPlugin
-from crystal.store.config import load_config
-from crystal.store.home import Home
+from crystal.host.build import Host
 from crystal.store.media import MediaStore
-from crystal.store.permissions import load_grants
-from crystal.store.providers import ProviderDefinition, load_providers, resolve_headers, resolve_key
-from crystal.store.secrets import Redactor, collect_secrets
 from crystal.store.sessions import SessionRecord, SessionStore
-from crystal.types._frozen import Frozen
-from crystal.types._readonly import EMPTY
-from crystal.types.approval import ApprovalMode
 from crystal.types.environment import ModelFacts, SessionModels
 from crystal.types.events import Event, LoadedPlugin, NoteAdded, SessionOpened
 from crystal.types.items import ModelItem, SystemItem
-from crystal.types.model import ClientRequest, ModelClient, ModelError, ModelSettings
 from crystal.types.notes import Note, NoteCode, Severity
 from crystal.types.tools import Catalog
 
 TITLE_CHARACTERS = 60
-_UNBUILT_MODES = (ApprovalMode.REVIEW, ApprovalMode.AUDIT)
-
-
-class SetupError(Exception):
-    """A session cannot be opened as asked; the message is one sentence that names what and where."""
-
-    exit_code = 1
-
-
-class SessionOptions(Frozen):
-    """What a session is opened with; ``None`` leaves a value to the configuration.
-
-    :param workspace: the folder named for this process, or ``None`` for the working directory, which a resumed session
-        then leaves for its own.
-    :param resume: id or prefix of a session to resume.
-    :param continue_latest: resume the latest session of the workspace.
-    :param client_options: protocol-specific values of this process, such as the script of ``scripted``.
-    :param program_timeout: seconds a program started by a tool may take when its call names no limit; infinity for
-        none, ``None`` for the configured value.
-    :param wrap_client: stands between the session and its client, to record what it was sent.
-    :param trace: hears every hook call.
-    """
-
-    home: Home
-    workspace: Path | None = None
-    provider: str | None = None
-    model: str | None = None
-    approval: ApprovalMode | None = None
-    mode: Catalog = Catalog.WORK
-    budgets: Budgets = Budgets()
-    allow: tuple[AllowRule, ...] = ()
-    resume: str | None = None
-    continue_latest: bool = False
-    disabled_tools: tuple[str, ...] = ()
-    blocked_plugins: tuple[str, ...] = ()
-    extra_plugins: tuple[FoundPlugin, ...] = ()
-    client_options: Mapping[str, Any] = EMPTY
-    program_timeout: float | None = None
-    wrap_client: Callable[[ModelClient], ModelClient] | None = None
-    trace: Callable[[str, str, float, str], None] | None = None
-
-
-class Checked(Frozen):
-    """What was found to be in order before anything is written."""
-
-    definition: ProviderDefinition
-    settings: ModelSettings
-    client: ModelClient
-    approval: ApprovalMode
-    redactor: Redactor
-    host: Host
-    grants: tuple[CallKey, ...]
-    program_timeout: float | None
 
 
 async def open_session(
@@ -114,7 +49,7 @@ async def open_session(
     )
     workspace = check_workspace(options.workspace or Path.cwd())
     if options.resume is None and not options.continue_latest:
-        checked = await _check(options, workspace, environ)
+        checked = await check(options, workspace, environ)
         store = SessionStore.open(options.home)
         record = _new_record(checked, workspace, title, options.mode, around.now())
         store.create(record)
@@ -125,7 +60,7 @@ async def open_session(
         try:
             record = _find_record(store, options, workspace)
             asked, workspace = workspace, _workspace_of(options, record, workspace)
-            checked = await _check(options, workspace, environ)
+            checked = await check(options, workspace, environ)
             if record.workspace != str(asked):
                 checked.host.notes.add_note(_moved(record, workspace))
         except BaseException:
@@ -137,109 +72,6 @@ async def open_session(
     except BaseException:
         store.close()
         raise
-
-
-def check_workspace(path: Path) -> Path:
-    """Return the real path of a usable workspace.
-
-    :raises SetupError: when it is no folder that can be read.
-    """
-    real = Path(os.path.realpath(path))
-    if not real.is_dir():
-        raise SetupError(f"The workspace {path} is not a folder; name another with -w.")
-    if not os.access(real, os.R_OK | os.X_OK):
-        raise SetupError(f"The workspace {path} cannot be read; change its permissions or name another with -w.")
-    return real
-
-
-async def _check(options: SessionOptions, workspace: Path, environ: Mapping[str, str]) -> Checked:
-    config, config_notes = load_config(options.home)
-    providers, provider_notes = load_providers(options.home)
-    approval = options.approval or config.approval
-    if approval in _UNBUILT_MODES:
-        raise SetupError(
-            f"The approval mode '{approval.value}' needs the reviewing model, which this version does not have; "
-            "choose default, edit or full."
-        )
-    definition, settings = providers.choose(options.provider, options.model, config)
-    key = resolve_key(definition, environ, options.home)
-    headers = resolve_headers(definition, environ, options.home)
-    grants = tuple(
-        CallKey(origin=grant.origin, tool=grant.tool, command=grant.command)
-        for grant in load_grants(options.home)
-        if grant.workspace == str(workspace)
-    )
-    host = await build_host(
-        HostOptions(
-            hook_timeout=config.hook_timeout_seconds,
-            blocked=options.blocked_plugins,
-            disabled_tools=options.disabled_tools,
-        ),
-        options.extra_plugins,
-    )
-    host.ledger.trace = options.trace
-    for note in (*config_notes, *provider_notes):
-        host.notes.add_note(note)
-    redactor = Redactor(collect_secrets(providers, environ, options.home))
-    try:
-        client = _make_client(host, definition, settings, key, headers, options.client_options)
-    except SetupError as error:
-        # A factory's own words may hold the key it was given.
-        raise SetupError(redactor.apply(str(error))) from None
-    return Checked(
-        definition=definition,
-        settings=settings,
-        client=client if options.wrap_client is None else options.wrap_client(client),
-        approval=approval,
-        redactor=redactor,
-        host=host,
-        grants=grants,
-        program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
-    )
-
-
-def _finite(seconds: float | None) -> float | None:
-    return None if seconds == float("inf") else seconds
-
-
-def _make_client(
-    host: Host,
-    definition: ProviderDefinition,
-    settings: ModelSettings,
-    key: str,
-    headers: Mapping[str, str],
-    client_options: Mapping[str, Any],
-) -> ModelClient:
-    registered = host.factories.get(definition.protocol)
-    if registered is None:
-        known = ", ".join(sorted(host.factories))
-        raise SetupError(
-            f"Provider '{definition.name}' speaks the protocol '{definition.protocol}', which nothing here serves; "
-            f"served are: {known}."
-        )
-    request = ClientRequest(
-        provider=definition.name,
-        protocol=definition.protocol,
-        base_uri=definition.base_uri,
-        api_key=key,
-        model=settings,
-        organization=definition.organization,
-        project=definition.project,
-        headers=headers,
-        accepts_images=settings.image_input,
-        accepts_audio=settings.audio_input,
-        accepts_video=settings.video_input,
-        options={"replayReasoningContent": definition.replay_reasoning_content, **client_options},
-    )
-    try:
-        return registered.factory.create(request)
-    except ModelError as error:
-        raise SetupError(error.message) from error
-    except Exception as error:
-        raise SetupError(
-            f"Plugin '{registered.plugin}' could not make a client for '{definition.protocol}': "
-            f"{type(error).__name__}: {error}"
-        ) from error
 
 
 def _new_record(checked: Checked, workspace: Path, title: str, mode: Catalog, now: float) -> SessionRecord:
@@ -343,9 +175,7 @@ async def _start(
 
 async def _compose_prompt(state: SessionState) -> None:
     day = time.strftime("%Y-%m-%d", time.localtime(state.surroundings.now()))
-    facts = compose_system(
-        state.mode, state.workspace, f"{state.model.provider}/{state.model.name}", day
-    )
+    facts = compose_system(state.mode, state.workspace, f"{state.model.provider}/{state.model.name}", day)
     text = await state.host.hooks.compose_prompt(facts)
     state.transcript.set_system(SystemItem(id="system", text=text))
     state.store.set_system(state.session_id, text)

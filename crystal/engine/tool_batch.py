@@ -18,9 +18,7 @@ class RepeatedCall(Exception):
     """The same call gave the same result too often; the message names the tool."""
 
 
-async def run_batch(
-    state: SessionState, items: Sequence[ToolCallItem], spent: Spent, guard: LoopGuard
-) -> None:
+async def run_batch(state: SessionState, items: Sequence[ToolCallItem], spent: Spent, guard: LoopGuard) -> None:
     """Run the calls and store their results in call order, each as soon as those before it are there.
 
     :raises RepeatedCall: when the loop guard ends the turn; every call of the batch has its result then.
@@ -52,9 +50,7 @@ def _may_run_beside(state: SessionState, prepared: PreparedCall) -> bool:
         return True
 
 
-def _commit(
-    state: SessionState, prepared: PreparedCall, result: ToolResultItem, guard: LoopGuard
-) -> str | None:
+def _commit(state: SessionState, prepared: PreparedCall, result: ToolResultItem, guard: LoopGuard) -> str | None:
     """Store a result; return the tool's name when the guard says that the turn must end."""
     count = guard.add(prepared.call.name, prepared.item.arguments, result.text)
     if count == WARN_AT:

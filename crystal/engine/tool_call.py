@@ -14,6 +14,7 @@ from crystal.engine.approval.classify import Classified, apply_pre_classifier, c
 from crystal.engine.approval.gate import FILE_WRITERS, Judged, approve_call
 from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments
 from crystal.engine.budgets import Spent, calls_left
+from crystal.engine.candidate import redact_arguments
 from crystal.engine.checkpoint import checkpoint
 from crystal.engine.state import SessionState
 from crystal.engine.tool_context import make_context
@@ -52,9 +53,7 @@ class PreparedCall(Frozen):
     parent_call_id: str | None = None
 
 
-async def prepare_call(
-    state: SessionState, item: ToolCallItem, parent_call_id: str | None = None
-) -> PreparedCall:
+async def prepare_call(state: SessionState, item: ToolCallItem, parent_call_id: str | None = None) -> PreparedCall:
     """Parse the arguments, run ``on_tool_call`` and check name and schema; faults become a sentence for the model."""
     call = ToolCall(id=item.call_id, name=item.name)
     try:
@@ -66,9 +65,7 @@ async def prepare_call(
             raise ArgumentsFault(fault)
         _refuse_marks(state, tool, call)
     except ArgumentsFault as fault_raised:
-        return PreparedCall(
-            item=item, call=call, tool=None, refusal=str(fault_raised), parent_call_id=parent_call_id
-        )
+        return PreparedCall(item=item, call=call, tool=None, refusal=str(fault_raised), parent_call_id=parent_call_id)
     except SchemaUnusable as unusable:
         state.host.notes.add(NoteCode.TOOL_SCHEMA, f"{unusable}. Its calls are refused.")
         return PreparedCall(
@@ -115,9 +112,7 @@ def judge_call(state: SessionState, call: ToolCall, tool: RegisteredTool) -> Jud
                     paths.append(state.fence.resolve(text))
                 except PathRefused as refused:
                     raise ArgumentsFault(f"{refused} The call was not run.") from refused
-    facts = ClassifierFacts(
-        workspace=state.workspace, home=state.home.root, paths=tuple(paths), plugin=tool.plugin
-    )
+    facts = ClassifierFacts(workspace=state.workspace, home=state.home.root, paths=tuple(paths), plugin=tool.plugin)
     hosted = classify(call, tool, facts, state.host.classifiers)
     own = apply_pre_classifier(call, tool, hosted.classification)
     for classified in (hosted, own):
@@ -168,9 +163,7 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
     output = dataclasses.replace(output, text=truncate_output(state.redactor.apply(output.text)))
     output = await state.host.hooks.on_tool_result(call, output, state.model.image_input)
     result = _to_item(state, prepared, output)
-    state.store.finish_call(
-        state.session_id, call.id, result.failed, state.surroundings.monotonic() - began
-    )
+    state.store.finish_call(state.session_id, call.id, result.failed, state.surroundings.monotonic() - began)
     state.emit(
         ToolCallFinished(
             call_id=call.id,
@@ -263,7 +256,7 @@ async def run_child(
         id=state.ids.new("item"),
         call_id=state.ids.new("call"),
         name=name,
-        arguments=json.dumps(read_only(arguments)),
+        arguments=redact_arguments(json.dumps(read_only(arguments)), state.redactor.apply),
     )
     prepared = await prepare_call(state, item, parent_call_id=parent.call.id)
     result = await run_call(state, prepared, spent)
@@ -296,5 +289,3 @@ def _to_item(state: SessionState, prepared: PreparedCall, output: ToolOutput) ->
         images=tuple(images),
         failed=output.failed,
     )
-
-

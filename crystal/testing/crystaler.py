@@ -42,7 +42,9 @@ class Crystaler:
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         self.environ: dict[str, str] = {
-            name: value for name, value in os.environ.items() if not name.startswith("CRYSTAL_") and "API_KEY" not in name
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("CRYSTAL_") and "API_KEY" not in name
         }
         self._folder = folder
         self._plugins: list[FoundPlugin] = []
@@ -243,5 +245,3 @@ class _RecordingClient:
 
     async def aclose(self) -> None:
         await self._client.aclose()
-
-

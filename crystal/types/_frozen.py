@@ -2,8 +2,8 @@
 
 A subclass declares annotated fields with immutable defaults and is used exactly like a frozen dataclass:
 ``dataclasses.replace``, ``fields``, ``asdict`` and ``is_dataclass`` work on it, and type checkers see one. It is not
-built by ``dataclasses.dataclass`` because that costs about 0.9 ms a class at import, eight times as much as this
-(``python -m benchmarks --only frozen`` shows both).
+built by ``dataclasses.dataclass`` because that takes several times as long a class at import
+(``python -m benchmarks --only definitions`` prints both).
 """
 
 from __future__ import annotations

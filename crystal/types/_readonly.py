@@ -1,7 +1,7 @@
 """Read-only JSON containers: what a hook or a tool receives as arguments.
 
-They are real ``dict`` and ``list`` objects, so that ``json``, ``jsonschema`` and pattern matching treat them as JSON, but
-every mutating method raises. A copy (``dict(value)``, ``copy.deepcopy``) is an ordinary mutable container.
+They are real ``dict`` and ``list`` objects, so that ``json``, ``jsonschema`` and pattern matching treat them as JSON,
+but every mutating method raises. A copy (``dict(value)``, ``copy.deepcopy``) is an ordinary mutable container.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ReadOnlyDict(dict[str, Any]):
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self))
+        return hash(frozenset(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
         return {key: thaw(value) for key, value in self.items()}

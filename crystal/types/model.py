@@ -135,7 +135,7 @@ class FinishDelta(Frozen):
 
 
 class NoticeDelta(Frozen):
-    """Something about this request that the operator should know, such as a parameter the endpoint made us leave out."""
+    """Something about this request that the operator should know, such as a parameter that was left out."""
 
     text: str
 

@@ -63,7 +63,9 @@ def test_a_task_as_argument_leaves_stdin_alone(crystaler: Crystaler, given: str)
     script = crystaler.script([{"text": "Done.", "expect": {"contains": "do it"}}])
     arguments = ["do it", "--script", str(script), "--format", "final"]
     if given == "closed":
-        process = start(crystaler, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(0))
+        process = start(
+            crystaler, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(0)
+        )
         stdout, stderr = process.communicate(timeout=30)
     else:
         stdin = subprocess.DEVNULL if given == "null" else subprocess.PIPE
@@ -85,7 +87,8 @@ def test_no_task_at_all_is_said(crystaler: Crystaler, closed: bool) -> None:
     process = start(crystaler, "--script", str(script), stderr=subprocess.PIPE, **streams)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert b"task" in stderr and b"Traceback" not in stderr
+    assert b"task" in stderr
+    assert b"Traceback" not in stderr
 
 
 # G41: every way to fail has its exit code, and the last line of JSON says why.
@@ -95,7 +98,12 @@ def test_no_task_at_all_is_said(crystaler: Crystaler, closed: bool) -> None:
     ("answer", "requests", "code", "reason"),
     [
         (json_answer({"error": {"message": "bad key", "code": "invalid_api_key"}}, 401), 1, 2, "model_failed"),
-        (json_answer({"error": {"message": "no money", "code": "insufficient_quota"}}, 429, retry_after="0"), 1, 2, "model_failed"),
+        (
+            json_answer({"error": {"message": "no money", "code": "insufficient_quota"}}, 429, retry_after="0"),
+            1,
+            2,
+            "model_failed",
+        ),
         (json_answer({"error": {"message": "pay"}}, 402), 1, 2, "model_failed"),
         (json_answer({"error": {"message": "bad"}}, 400), 1, 2, "model_failed"),
         (json_answer({"error": {"message": "broken"}}, 500, retry_after="0"), 6, 2, "model_failed"),
@@ -120,7 +128,8 @@ def test_a_failed_model_request(crystaler: Crystaler, answer: Answer, requests: 
     assert result.exit_code == stopped["exitCode"] == closed["exitCode"] == code
     assert stopped["reason"] == reason
     message = json.loads(b"".join(chunk for chunk in answer.chunks if isinstance(chunk, bytes)))["error"]["message"]
-    assert message in stopped["detail"] and message in result.stderr
+    assert message in stopped["detail"]
+    assert message in result.stderr
 
 
 def test_a_budget_ends_endless_calls(crystaler: Crystaler) -> None:
@@ -195,7 +204,8 @@ def test_a_closed_pipe_ends_it_and_the_session_is_saved(crystaler: Crystaler) ->
     process = start(
         crystaler, "do it", "--script", str(script), "--format", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     first = json.loads(process.stdout.readline())
     process.stdout.close()
     stderr = process.stderr.read()
@@ -219,7 +229,8 @@ def test_a_server_that_hangs_up_is_tried_again_and_partial_text_is_void(crystale
     assert result.exit_code == 0, result.stderr
     assert [line["text"] for line in result.lines if line["type"] == "text"] == ["Whole."]
     assert [line["type"] for line in result.lines if line["type"] in ("retry", "text")] == ["retry", "text"]
-    assert len(waits) == 1 and 1.5 <= waits[0] <= 2.5
+    assert len(waits) == 1
+    assert 1.5 <= waits[0] <= 2.5
 
 
 def until(condition: Any) -> None:

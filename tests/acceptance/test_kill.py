@@ -128,10 +128,14 @@ def test_an_event_says_only_what_is_stored_already(crystaler: Crystaler) -> None
 
 def test_a_call_killed_while_it_runs_is_not_run_again(crystaler: Crystaler) -> None:
     """G31: SIGKILL while bash works, then resume; the call gets a result that says so and nothing runs twice."""
-    crystaler.script([{"toolCalls": [{"name": "bash", "arguments": {"command": "echo x >> ran; sleep 20"}, "id": "slow"}]}])
+    crystaler.script(
+        [{"toolCalls": [{"name": "bash", "arguments": {"command": "echo x >> ran; sleep 20"}, "id": "slow"}]}]
+    )
     process = subprocess.Popen(
-        [sys.executable, "-c", "from crystal.cli.main import main; main()", "run", "go", "--approval", "full"]
-        + ["--home", str(crystaler.home), "--script", str(crystaler._script), "--format", "json"],
+        [
+            *(sys.executable, "-c", "from crystal.cli.main import main; main()", "run", "go", "--approval", "full"),
+            *("--home", str(crystaler.home), "--script", str(crystaler._script), "--format", "json"),
+        ],
         cwd=crystaler.workspace,
         env={**crystaler.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

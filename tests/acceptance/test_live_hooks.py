@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crystal.host.manager import read_specifications
 from crystal.hookspecs import hookimpl
 from crystal.hookspecs.pending import PENDING
+from crystal.host.manager import read_specifications
 from crystal.testing.crystaler import Crystaler
 
 SPECIFICATIONS = read_specifications()

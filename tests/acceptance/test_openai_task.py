@@ -15,7 +15,11 @@ KEY = "sk-test-0123456789abcdef"
 def split_calls(*calls: tuple[str, str, dict[str, Any]], size: int = 5) -> Answer:
     """Stream tool calls with their arguments cut into small pieces, the calls interleaved."""
     deltas: list[dict[str, Any]] = [
-        {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}]}
+        {
+            "tool_calls": [
+                {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+            ]
+        }
         for index, (call_id, name, _) in enumerate(calls)
     ]
     texts = [json.dumps(arguments) for _, _, arguments in calls]

@@ -85,7 +85,8 @@ def test_the_hook_reference_is_current() -> None:
     import importlib.util
 
     spec = importlib.util.spec_from_file_location("hook_reference", ROOT / "docs" / "hook_reference.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert GENERATED.read_text("utf-8") == module.reference(), "run: python docs/hook_reference.py"

@@ -54,8 +54,10 @@ def broken_transcripts(draw: st.DrawFn) -> tuple[list[ModelItem], dict[str, Tool
                     late.append(kept[made.call_id])
                 else:
                     items.append(kept[made.call_id])
-            for _ in range(draw(st.integers(min_value=0, max_value=len(late)))):
-                items.append(late.pop(draw(st.integers(min_value=0, max_value=len(late) - 1))))
+            late = draw(st.permutations(late))
+            arrived = draw(st.integers(min_value=0, max_value=len(late)))
+            items.extend(late[:arrived])
+            del late[:arrived]
     items.extend(draw(st.permutations(late)))
     return items, kept
 

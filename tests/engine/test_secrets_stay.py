@@ -123,6 +123,30 @@ def test_a_tool_that_fails_with_a_secret_in_its_message_leaks_none(guarded: Crys
     assert_nothing_leaks(guarded, result)
 
 
+def test_the_call_that_a_tool_makes_shows_no_secret(guarded: Crystaler) -> None:
+    guarded.makeplugin(
+        "Acme",
+        f"""
+        from crystal import Risk, ToolContribution, ToolDefinition, hookimpl
+
+        class Acme:
+            definition = ToolDefinition(name="acme", description="A sample.", schema={{"type": "object"}})
+
+            async def invoke(self, call, context):
+                return await context.call("bash", {{"command": "echo {KEY}"}})
+
+        @hookimpl
+        def contribute_tools():
+            return [ToolContribution(name="acme", tool=Acme(), risk=Risk.READ)]
+        """,
+    )
+    guarded.script([calls(("acme", {})), DONE])
+    result = guarded.run("do", "--approval", "full", "--format", "json")
+    assert result.exit_code == 0
+    assert len(result.calls) == 2
+    assert_nothing_leaks(guarded, result)
+
+
 @pytest.mark.parametrize("escaped", [KEY.replace("/", "\\/"), f"\\u0073{KEY[1:]}"])
 def test_a_secret_that_json_escapes_hide_is_found(guarded: Crystaler, escaped: str) -> None:
     guarded.script([calls(("bash", f'{{"command": "echo {escaped}"}}')), DONE])

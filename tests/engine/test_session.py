@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from crystal.engine.answers import Approve, Deny, UnknownRequest
-from crystal.engine.opening import SessionOptions, SetupError, open_session
+from crystal.engine.opening import open_session
+from crystal.engine.preflight import SessionOptions, SetupError
 from crystal.engine.session import Session, TurnRunning
 from crystal.store.errors import StoreError
 from crystal.store.home import Home

@@ -12,7 +12,7 @@ _USAGE: dict[str, Any] = {
     "type": "object",
     "required": ["input", "output", "cached", "reasoning", "estimated"],
     "properties": {
-        **{name: _WHOLE for name in ("input", "output", "cached", "reasoning")},
+        **dict.fromkeys(("input", "output", "cached", "reasoning"), _WHOLE),
         "estimated": {"type": "boolean"},
     },
 }

@@ -113,15 +113,12 @@ def _opened(event: SessionOpened) -> dict[str, Any]:
         "approval": event.approval.value,
         "resumed": event.resumed,
         "plugins": [
-            {"name": plugin.name, "hooks": list(plugin.hooks), "tools": list(plugin.tools)}
-            for plugin in event.plugins
+            {"name": plugin.name, "hooks": list(plugin.hooks), "tools": list(plugin.tools)} for plugin in event.plugins
         ],
         "toolSets": [],
         "skills": [],
         "mcpServers": [],
-        "skipped": [
-            {"code": note.code.value, "source": note.source, "text": note.text} for note in event.skipped
-        ],
+        "skipped": [{"code": note.code.value, "source": note.source, "text": note.text} for note in event.skipped],
     }
 
 

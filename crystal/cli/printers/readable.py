@@ -78,9 +78,15 @@ class ReadablePrinter:
         if event.failed or event.name in _IN_FULL:
             shown = lines
         elif event.name in _TAIL:
-            shown = lines if len(lines) <= TAIL_LINES else [f"<{len(lines) - TAIL_LINES} lines above>", *lines[-TAIL_LINES:]]
+            shown = (
+                lines
+                if len(lines) <= TAIL_LINES
+                else [f"<{len(lines) - TAIL_LINES} lines above>", *lines[-TAIL_LINES:]]
+            )
         else:
-            shown = lines if len(lines) <= HEAD_LINES else [*lines[:HEAD_LINES], f"<{len(lines) - HEAD_LINES} more lines>"]
+            shown = (
+                lines if len(lines) <= HEAD_LINES else [*lines[:HEAD_LINES], f"<{len(lines) - HEAD_LINES} more lines>"]
+            )
         self._block("\n".join(shown))
 
     def _summary(self, event: TurnFinished) -> None:

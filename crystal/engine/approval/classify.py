@@ -107,4 +107,5 @@ def _is_well_formed(answer: object) -> bool:
         and isinstance(answer.authority, Authority)
         and bool(answer.authority)
         and isinstance(answer.summary, str)
+        and type(answer.require_prompt) is bool
     )

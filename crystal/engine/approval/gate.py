@@ -53,9 +53,7 @@ class Judged(Frozen):
         )
 
 
-async def approve_call(
-    state: SessionState, call: ToolCall, tool: RegisteredTool, judged: Judged
-) -> ApprovalRecord:
+async def approve_call(state: SessionState, call: ToolCall, tool: RegisteredTool, judged: Judged) -> ApprovalRecord:
     """Run the approval hooks and the policy, and ask the operator when the policy says so."""
     heard = await state.host.hooks.on_approval(
         call,

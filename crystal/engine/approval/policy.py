@@ -1,4 +1,4 @@
-"""The approval policy: one pure function. First rule that applies decides; the numbers are those of docs/approval.md."""
+"""The approval policy: one pure function. The first rule that applies decides; docs/approval.md has the numbers."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ def _must_ask(call: PolicyInput) -> PolicyDecision | None:
             outcome=ApprovalOutcome.ASK, rule=2, reason="a prompt is required for this call", offered=ONCE_ONLY
         )
     if call.final.risk is Risk.FORBIDDEN:
-        return PolicyDecision(
-            outcome=ApprovalOutcome.ASK, rule=3, reason="the call is Forbidden", offered=ONCE_ONLY
-        )
+        return PolicyDecision(outcome=ApprovalOutcome.ASK, rule=3, reason="the call is Forbidden", offered=ONCE_ONLY)
     return None
 
 

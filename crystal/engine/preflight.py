@@ -1,0 +1,186 @@
+"""Everything that can be wrong with a session before it exists: checked first, so that bad input writes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from crystal.engine.approval.grants import AllowRule, CallKey
+from crystal.engine.budgets import Budgets
+from crystal.host.build import Host, HostOptions, build_host
+from crystal.host.sources.builtin import FoundPlugin
+from crystal.store.config import load_config
+from crystal.store.home import Home
+from crystal.store.permissions import load_grants
+from crystal.store.providers import ProviderDefinition, load_providers, resolve_headers, resolve_key
+from crystal.store.secrets import Redactor, collect_secrets
+from crystal.types._frozen import Frozen
+from crystal.types._readonly import EMPTY
+from crystal.types.approval import ApprovalMode
+from crystal.types.model import ClientRequest, ModelClient, ModelError, ModelSettings
+from crystal.types.tools import Catalog
+
+_UNBUILT_MODES = (ApprovalMode.REVIEW, ApprovalMode.AUDIT)
+
+
+class SetupError(Exception):
+    """A session cannot be opened as asked; the message is one sentence that names what and where."""
+
+    exit_code = 1
+
+
+class SessionOptions(Frozen):
+    """What a session is opened with; ``None`` leaves a value to the configuration.
+
+    :param workspace: the folder named for this process, or ``None`` for the working directory, which a resumed session
+        then leaves for its own.
+    :param resume: id or prefix of a session to resume.
+    :param continue_latest: resume the latest session of the workspace.
+    :param client_options: protocol-specific values of this process, such as the script of ``scripted``.
+    :param program_timeout: seconds a program started by a tool may take when its call names no limit; infinity for
+        none, ``None`` for the configured value.
+    :param wrap_client: stands between the session and its client, to record what it was sent.
+    :param trace: hears every hook call.
+    """
+
+    home: Home
+    workspace: Path | None = None
+    provider: str | None = None
+    model: str | None = None
+    approval: ApprovalMode | None = None
+    mode: Catalog = Catalog.WORK
+    budgets: Budgets = Budgets()
+    allow: tuple[AllowRule, ...] = ()
+    resume: str | None = None
+    continue_latest: bool = False
+    disabled_tools: tuple[str, ...] = ()
+    blocked_plugins: tuple[str, ...] = ()
+    extra_plugins: tuple[FoundPlugin, ...] = ()
+    client_options: Mapping[str, Any] = EMPTY
+    program_timeout: float | None = None
+    wrap_client: Callable[[ModelClient], ModelClient] | None = None
+    trace: Callable[[str, str, float, str], None] | None = None
+
+
+class Checked(Frozen):
+    """What was found to be in order before anything is written."""
+
+    definition: ProviderDefinition
+    settings: ModelSettings
+    client: ModelClient
+    approval: ApprovalMode
+    redactor: Redactor
+    host: Host
+    grants: tuple[CallKey, ...]
+    program_timeout: float | None
+
+
+def check_workspace(path: Path) -> Path:
+    """Return the real path of a usable workspace.
+
+    :raises SetupError: when it is no folder that can be read.
+    """
+    real = Path(os.path.realpath(path))
+    if not real.is_dir():
+        raise SetupError(f"The workspace {path} is not a folder; name another with -w.")
+    if not os.access(real, os.R_OK | os.X_OK):
+        raise SetupError(f"The workspace {path} cannot be read; change its permissions or name another with -w.")
+    return real
+
+
+async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, str]) -> Checked:
+    """Check configuration, provider, model, key, plugins and script, and build the host and the client.
+
+    :raises SetupError: for a mode, protocol or script that cannot be used.
+    :raises StoreError: for a broken file of the home, an unknown provider or model, a missing key.
+    :raises HostOptionError: for an option that names an unknown plugin or tool.
+    """
+    config, config_notes = load_config(options.home)
+    providers, provider_notes = load_providers(options.home)
+    approval = options.approval or config.approval
+    if approval in _UNBUILT_MODES:
+        raise SetupError(
+            f"The approval mode '{approval.value}' needs the reviewing model, which this version does not have; "
+            "choose default, edit or full."
+        )
+    definition, settings = providers.choose(options.provider, options.model, config)
+    key = resolve_key(definition, environ, options.home)
+    headers = resolve_headers(definition, environ, options.home)
+    grants = tuple(
+        CallKey(origin=grant.origin, tool=grant.tool, command=grant.command)
+        for grant in load_grants(options.home)
+        if grant.workspace == str(workspace)
+    )
+    host = await build_host(
+        HostOptions(
+            hook_timeout=config.hook_timeout_seconds,
+            blocked=options.blocked_plugins,
+            disabled_tools=options.disabled_tools,
+        ),
+        options.extra_plugins,
+    )
+    host.ledger.trace = options.trace
+    for note in (*config_notes, *provider_notes):
+        host.notes.add_note(note)
+    redactor = Redactor(collect_secrets(providers, environ, options.home))
+    try:
+        client = _make_client(host, definition, settings, key, headers, options.client_options)
+    except SetupError as error:
+        # A factory's own words may hold the key it was given.
+        raise SetupError(redactor.apply(str(error))) from None
+    return Checked(
+        definition=definition,
+        settings=settings,
+        client=client if options.wrap_client is None else options.wrap_client(client),
+        approval=approval,
+        redactor=redactor,
+        host=host,
+        grants=grants,
+        program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
+    )
+
+
+def _finite(seconds: float | None) -> float | None:
+    return None if seconds == float("inf") else seconds
+
+
+def _make_client(
+    host: Host,
+    definition: ProviderDefinition,
+    settings: ModelSettings,
+    key: str,
+    headers: Mapping[str, str],
+    client_options: Mapping[str, Any],
+) -> ModelClient:
+    registered = host.factories.get(definition.protocol)
+    if registered is None:
+        known = ", ".join(sorted(host.factories))
+        raise SetupError(
+            f"Provider '{definition.name}' speaks the protocol '{definition.protocol}', which nothing here serves; "
+            f"served are: {known}."
+        )
+    request = ClientRequest(
+        provider=definition.name,
+        protocol=definition.protocol,
+        base_uri=definition.base_uri,
+        api_key=key,
+        model=settings,
+        organization=definition.organization,
+        project=definition.project,
+        headers=headers,
+        accepts_images=settings.image_input,
+        accepts_audio=settings.audio_input,
+        accepts_video=settings.video_input,
+        options={"replayReasoningContent": definition.replay_reasoning_content, **client_options},
+    )
+    try:
+        return registered.factory.create(request)
+    except ModelError as error:
+        raise SetupError(error.message) from error
+    except Exception as error:
+        raise SetupError(
+            f"Plugin '{registered.plugin}' could not make a client for '{definition.protocol}': "
+            f"{type(error).__name__}: {error}"
+        ) from error
