@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from crystal.engine.approval.classify import Classified, apply_pre_classifier, classify
+from crystal.engine.approval.classify import apply_pre_classifier, classify
 from crystal.engine.approval.gate import FILE_WRITERS, Judged, approve_call
 from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments
 from crystal.engine.budgets import Spent, calls_left
@@ -115,8 +115,6 @@ def judge_call(state: SessionState, call: ToolCall, tool: RegisteredTool) -> Jud
     facts = ClassifierFacts(workspace=state.workspace, home=state.home.root, paths=tuple(paths), plugin=tool.plugin)
     hosted = classify(call, tool, facts, state.host.classifiers)
     own = apply_pre_classifier(call, tool, hosted.classification)
-    for classified in (hosted, own):
-        _note_failed(state, classified)
     return Judged(
         host=hosted.classification,
         own=own.classification,
@@ -125,8 +123,8 @@ def judge_call(state: SessionState, call: ToolCall, tool: RegisteredTool) -> Jud
     )
 
 
-def _note_failed(state: SessionState, classified: Classified) -> None:
-    for plugin in classified.failed:
+def _note_failed(state: SessionState, judged: Judged) -> None:
+    for plugin in judged.failed:
         state.host.notes.add(
             NoteCode.GUARD_FAILED,
             f"Plugin '{plugin}': its classifier failed, so the call requires the operator.",
@@ -152,6 +150,7 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
         except ArgumentsFault as fault:
             output = _failure(str(fault))
         else:
+            _note_failed(state, judged)
             record = await approve_call(state, call, tool, judged)
             state.store.record_decision(state.session_id, call.id, record)
             if record.approved:
@@ -162,6 +161,8 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
     # Secrets go first: a cut could leave half of one, which nobody would recognise.
     output = dataclasses.replace(output, text=truncate_output(state.redactor.apply(output.text)))
     output = await state.host.hooks.on_tool_result(call, output, state.model.image_input)
+    # A hook may have put in what the tool's own output did not hold.
+    output = dataclasses.replace(output, text=state.redactor.apply(output.text))
     result = _to_item(state, prepared, output)
     state.store.finish_call(state.session_id, call.id, result.failed, state.surroundings.monotonic() - began)
     state.emit(

@@ -73,9 +73,19 @@ async def ask_operator(
         answer = await waiting
     finally:
         state.requests.close(request_id)
-    labels = answer.labels if isinstance(answer, Reply) and len(answer.labels) == len(questions) else None
+    labels = answer.labels if isinstance(answer, Reply) and _fits(answer, questions) else None
     word = "dismiss" if labels is None else "reply"
     state.emit(RequestAnswered(request_id=request_id, call_id=call.id, answer=word))
     if labels is None:
         spent.denied += 1
     return labels
+
+
+def _fits(reply: Reply, questions: Sequence[Question]) -> bool:
+    """Whether a reply answers every question, with words of the operator's own only where they are accepted."""
+    if len(reply.labels) != len(questions):
+        return False
+    return all(
+        question.custom or set(labels) <= {option.label for option in question.options}
+        for question, labels in zip(questions, reply.labels, strict=True)
+    )

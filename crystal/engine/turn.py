@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 from crystal.engine.budgets import Spent, budget_sentence, calls_left, exhausted_before_round
 from crystal.engine.checkpoint import checkpoint
@@ -48,6 +49,7 @@ class Outcome(Frozen):
 async def run_turn(state: SessionState, text: str, images: tuple[ImageRef, ...] = ()) -> TurnFinished:
     """Run one turn to its end, whatever that is, and leave a transcript that the next request can use."""
     message = await state.host.hooks.on_user_message(UserMessage(text=state.redactor.apply(text), images=images))
+    message = dataclasses.replace(message, text=state.redactor.apply(message.text))
     state.transcript.turn += 1
     state.transcript.add(UserItem(id=state.ids.new("item"), text=message.text, images=message.images))
     state.store.touch(state.session_id, turns=state.transcript.turn, now=state.surroundings.now())

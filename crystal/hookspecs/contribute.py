@@ -43,7 +43,7 @@ def contribute_classifiers() -> Sequence[Classifier] | None:
     """Called once when the plugin loads, to bring classifiers that give tools their risk and authority.
 
     They are asked in load order and the first answer counts. May not reclassify a built-in tool. A classifier that
-    raises or returns something else makes the call Privileged and require the operator.
+    raises or returns something else makes the call require the operator; the next one is asked for the class.
     """
 
 

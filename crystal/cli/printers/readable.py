@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
@@ -111,6 +112,6 @@ def _brief(arguments: Mapping[str, Any]) -> str:
     """Return the arguments on one line: the first one bare, long ones cut."""
     words = []
     for position, (name, value) in enumerate(arguments.items()):
-        shown = safe_line(value if isinstance(value, str) else repr(value), 100)
+        shown = safe_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 100)
         words.append(shown if position == 0 else f"{name}={shown}")
     return safe_line("  ".join(words))
