@@ -9,8 +9,10 @@ import asyncio
 import contextlib
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Protocol, TextIO
 
 from crystal.cli.exit_codes import ExitCode, exit_code_of
@@ -179,20 +181,26 @@ def _read_images(paths: tuple[Path, ...]) -> tuple[tuple[str, bytes], ...]:
 
 @contextlib.contextmanager
 def _signals(session: Session) -> Iterator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP end the turn cleanly; outside the main thread signals are not ours."""
+    """Let SIGINT, SIGTERM and SIGHUP end the turn cleanly; outside the main thread signals are not ours.
+
+    The handler interrupts at once, as :class:`asyncio.Runner` does for SIGINT: one of the loop's own handlers would be
+    heard only some passes later, when a turn that never waits may be over.
+    """
     loop = asyncio.get_running_loop()
-    caught = []
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        try:
-            loop.add_signal_handler(name, session.interrupt)
-        except (ValueError, RuntimeError, NotImplementedError):
-            break
-        caught.append(name)
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        session.interrupt()
+        loop.call_soon_threadsafe(lambda: None)  # wakes a loop that waits for input
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        for name in caught:
-            loop.remove_signal_handler(name)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

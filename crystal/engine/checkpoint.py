@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-PASSES = 3
-"""Passes of the loop until a signal that has arrived is heard: its wake-up, its handler, and the cancellation."""
-
 
 async def checkpoint() -> None:
-    """Let the loop hear signals and interrupts; a turn of fast steps would otherwise run to its end before it did.
+    """Let an interrupt in; a turn of fast steps would otherwise run to its end before it was heard.
 
     :raises asyncio.CancelledError: when the turn was interrupted.
     """
-    for _ in range(PASSES):
-        await asyncio.sleep(0)
+    await asyncio.sleep(0)

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from crystal.engine.candidate import Accumulator, Candidate
 from crystal.engine.retry import decide_retry
 from crystal.engine.state import SessionState
-from crystal.engine.transcript import without_images
 from crystal.host.hooks import RequestRebuilt
 from crystal.store.secrets import StreamRedactor
 from crystal.types._frozen import Frozen
@@ -93,9 +92,7 @@ async def call_model(state: SessionState) -> Answered:
 
 def _request(state: SessionState, purpose: Purpose) -> ModelRequest:
     accepts_images = state.model.image_input
-    items = state.transcript.items
-    if not accepts_images:
-        items = tuple(without_images(item) for item in items)
+    items = state.transcript.items if accepts_images else state.transcript.text_items
     return ModelRequest(
         purpose=purpose,
         items=items,

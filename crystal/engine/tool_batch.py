@@ -10,8 +10,8 @@ from crystal.engine.arguments import ArgumentsFault
 from crystal.engine.budgets import Spent
 from crystal.engine.loop_guard import STOP_AT, WARN_AT, WARNING, LoopGuard
 from crystal.engine.state import SessionState
-from crystal.engine.tool_call import PreparedCall, judge_call, prepare_call, run_call
-from crystal.types.items import ToolCallItem, ToolResultItem
+from crystal.engine.tool_call import FinishedCall, PreparedCall, announce_call, judge_call, prepare_call, run_call
+from crystal.types.items import ToolCallItem
 
 
 class RepeatedCall(Exception):
@@ -28,11 +28,11 @@ async def run_batch(state: SessionState, items: Sequence[ToolCallItem], spent: S
     if len(prepared) > 1 and all(_may_run_beside(state, call) for call in prepared):
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(run_call(state, call, spent)) for call in prepared]
-            for call, task in zip(prepared, running, strict=True):
-                repeated = _commit(state, call, await task, guard) or repeated
+            for task in running:
+                repeated = _commit(state, await task, guard) or repeated
     else:
         for call in prepared:
-            repeated = _commit(state, call, await run_call(state, call, spent), guard) or repeated
+            repeated = _commit(state, await run_call(state, call, spent), guard) or repeated
     if repeated is not None:
         raise RepeatedCall(
             f"The model called '{repeated}' with the same arguments and got the same result {STOP_AT} times running."
@@ -50,10 +50,15 @@ def _may_run_beside(state: SessionState, prepared: PreparedCall) -> bool:
         return True
 
 
-def _commit(state: SessionState, prepared: PreparedCall, result: ToolResultItem, guard: LoopGuard) -> str | None:
-    """Store a result; return the tool's name when the guard says that the turn must end."""
+def _commit(state: SessionState, finished: FinishedCall, guard: LoopGuard) -> str | None:
+    """Store a result and announce it; return the tool's name when the guard says that the turn must end."""
+    prepared, result = finished.prepared, finished.result
     count = guard.add(prepared.call.name, prepared.item.arguments, result.text)
     if count == WARN_AT:
         result = dataclasses.replace(result, text=result.text + WARNING)
-    state.transcript.add(result)
+        finished = dataclasses.replace(finished, result=result)
+    with state.store.together():
+        state.transcript.add(result)
+        state.store.finish_call(state.session_id, result.call_id, result.failed, finished.seconds)
+    announce_call(state, finished)
     return prepared.call.name if count >= STOP_AT else None

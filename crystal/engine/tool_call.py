@@ -53,6 +53,19 @@ class PreparedCall(Frozen):
     parent_call_id: str | None = None
 
 
+class FinishedCall(Frozen):
+    """A call with its result.
+
+    :param record: how it was judged; ``None`` for a call that was refused before that.
+    :param seconds: wall time from its start, waiting for the operator included.
+    """
+
+    prepared: PreparedCall
+    result: ToolResultItem
+    record: ApprovalRecord | None
+    seconds: float
+
+
 async def prepare_call(state: SessionState, item: ToolCallItem, parent_call_id: str | None = None) -> PreparedCall:
     """Parse the arguments, run ``on_tool_call`` and check name and schema; faults become a sentence for the model."""
     call = ToolCall(id=item.call_id, name=item.name)
@@ -132,8 +145,8 @@ def _note_failed(state: SessionState, judged: Judged) -> None:
         )
 
 
-async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) -> ToolResultItem:
-    """Take a prepared call to its result, which is not stored yet. Every way out is a result."""
+async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) -> FinishedCall:
+    """Take a prepared call to its result, which is neither stored nor announced yet. Every way out is a result."""
     call, tool = prepared.call, prepared.tool
     _start(state, prepared)
     await checkpoint()
@@ -161,23 +174,29 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
     # Secrets go first: a cut could leave half of one, which nobody would recognise.
     output = dataclasses.replace(output, text=truncate_output(state.redactor.apply(output.text)))
     output = await state.host.hooks.on_tool_result(call, output, state.model.image_input)
-    # A hook may have put in what the tool's own output did not hold.
-    output = dataclasses.replace(output, text=state.redactor.apply(output.text))
-    result = _to_item(state, prepared, output)
-    state.store.finish_call(state.session_id, call.id, result.failed, state.surroundings.monotonic() - began)
+    return FinishedCall(
+        prepared=prepared,
+        result=_to_item(state, prepared, output),
+        record=record,
+        seconds=state.surroundings.monotonic() - began,
+    )
+
+
+def announce_call(state: SessionState, finished: FinishedCall) -> None:
+    """Say that a call has its result; called when the result is stored."""
+    prepared, result = finished.prepared, finished.result
     state.emit(
         ToolCallFinished(
-            call_id=call.id,
-            name=call.name,
-            arguments=call.arguments,
+            call_id=prepared.call.id,
+            name=prepared.call.name,
+            arguments=prepared.call.arguments,
             failed=result.failed,
             output=result.text,
             images=len(result.images),
             parent_call_id=prepared.parent_call_id,
-            approval=record,
+            approval=finished.record,
         )
     )
-    return result
 
 
 def _start(state: SessionState, prepared: PreparedCall) -> None:
@@ -260,8 +279,10 @@ async def run_child(
         arguments=redact_arguments(json.dumps(read_only(arguments)), state.redactor.apply),
     )
     prepared = await prepare_call(state, item, parent_call_id=parent.call.id)
-    result = await run_call(state, prepared, spent)
-    return ToolOutput(text=result.text, failed=result.failed)
+    finished = await run_call(state, prepared, spent)
+    state.store.finish_call(state.session_id, item.call_id, finished.result.failed, finished.seconds)
+    announce_call(state, finished)
+    return ToolOutput(text=finished.result.text, failed=finished.result.failed)
 
 
 def _failure(text: str) -> ToolOutput:
@@ -270,7 +291,8 @@ def _failure(text: str) -> ToolOutput:
 
 def _to_item(state: SessionState, prepared: PreparedCall, output: ToolOutput) -> ToolResultItem:
     images: list[ImageRef] = []
-    text = output.text
+    # A hook may have put in what the tool's own output did not hold.
+    text = state.redactor.apply(output.text)
     for image in output.images:
         if not state.model.image_input:
             text += f"\n[Image {image.name}, {image.media_type}, {len(image.data)} bytes; this model takes no images]"

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from crystal.types.items import ImageRef, ModelItem, SystemItem, ToolCallItem, ToolResultItem, UserItem
 
+_WITH_IMAGES = (UserItem, ToolResultItem)
 INTERRUPTED = "[This call was interrupted before it had a result. It may have run in part.]"
 
 
@@ -30,6 +31,7 @@ class Transcript:
         self._items: list[ModelItem] = list(items)
         self._call_ids = {item.call_id for item in self._items if isinstance(item, ToolCallItem)}
         self._system: SystemItem | None = None
+        self._described: dict[str, ModelItem] = {}
         self.turn = turn
 
     def set_system(self, item: SystemItem) -> None:
@@ -51,6 +53,19 @@ class Transcript:
         """The items of a request: the system message and everything after it."""
         return (self._system, *self._items) if self._system is not None else tuple(self._items)
 
+    @property
+    def text_items(self) -> tuple[ModelItem, ...]:
+        """The items of a request to a text-only model: each image as its name, type and size.
+
+        The same object every time for the same item, so that an adapter can keep what it has encoded.
+        """
+        return tuple(self._without_images(item) if has_images(item) else item for item in self.items)
+
+    def _without_images(self, item: ModelItem) -> ModelItem:
+        if item.id not in self._described:
+            self._described[item.id] = without_images(item)
+        return self._described[item.id]
+
     def open_calls(self) -> tuple[ToolCallItem, ...]:
         """Return the calls of the last batch that have no result yet; earlier batches are always complete."""
         return open_calls(self._items)
@@ -60,6 +75,11 @@ def open_calls(items: Sequence[ModelItem]) -> tuple[ToolCallItem, ...]:
     """Return the calls without a result, in order."""
     answered = {item.call_id for item in items if isinstance(item, ToolResultItem)}
     return tuple(item for item in items if isinstance(item, ToolCallItem) and item.call_id not in answered)
+
+
+def has_images(item: ModelItem) -> bool:
+    """Whether an item carries images; only user messages and tool results do."""
+    return item.__class__ in _WITH_IMAGES and bool(item.images)
 
 
 def without_images(item: ModelItem) -> ModelItem:

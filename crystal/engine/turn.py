@@ -117,10 +117,11 @@ async def _rounds(state: SessionState, spent: Spent) -> Outcome:
 def _commit_candidate(state: SessionState, answered: Answered, spent: Spent, step: int) -> None:
     candidate = answered.candidate
     spent.usage += answered.usage
-    state.transcript.add(*candidate.items)
-    state.store.record_usage(
-        state.session_id, state.transcript.turn, step, answered.purpose, answered.usage, answered.seconds
-    )
+    with state.store.together():
+        state.transcript.add(*candidate.items)
+        state.store.record_usage(
+            state.session_id, state.transcript.turn, step, answered.purpose, answered.usage, answered.seconds
+        )
     for item in candidate.items:
         if isinstance(item, AssistantItem):
             state.emit(TextCommitted(item_id=item.id, text=item.text))

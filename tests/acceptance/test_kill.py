@@ -173,3 +173,20 @@ def test_a_reused_call_id_is_renamed_and_json_shows_it(crystaler: Crystaler) -> 
     ids = [line["callId"] for line in result.lines if line["type"] == "tool_use"]
     assert len(ids) == len(set(ids)) == 2
     assert json.loads(result.stdout.split("\n")[0])["type"] == "session"
+
+
+def test_a_finished_call_is_stored_when_it_is_announced(crystaler: Crystaler) -> None:
+    crystaler.makefile("a.txt", "old\n")
+    crystaler.makefile("b.txt", "other\n")
+    crystaler.script(ROUNDS)
+    missing: list[str] = []
+
+    def look(event: object) -> None:
+        if isinstance(event, ToolCallFinished):
+            _, items = stored_items(crystaler)
+            results = {item.call_id: item.text for item in items if isinstance(item, ToolResultItem)}
+            if results.get(event.call_id) != event.output:
+                missing.append(event.call_id)
+
+    assert crystaler.run("do it", "--approval", "full", listener=look).exit_code == 0
+    assert missing == []
