@@ -32,6 +32,7 @@ class Transcript:
         self._call_ids = {item.call_id for item in self._items if isinstance(item, ToolCallItem)}
         self._system: SystemItem | None = None
         self._described: dict[str, ModelItem] = {}
+        self._has_images = any(map(has_images, self._items))
         self.turn = turn
 
     def set_system(self, item: SystemItem) -> None:
@@ -42,6 +43,7 @@ class Transcript:
         """Commit items to the store and then to the live transcript."""
         self._store.append(self._session_id, self.turn, items)
         self._items.extend(items)
+        self._has_images = self._has_images or any(map(has_images, items))
         self._call_ids.update(item.call_id for item in items if isinstance(item, ToolCallItem))
 
     def is_taken(self, call_id: str) -> bool:
@@ -59,6 +61,8 @@ class Transcript:
 
         The same object every time for the same item, so that an adapter can keep what it has encoded.
         """
+        if not self._has_images:
+            return self.items
         return tuple(self._without_images(item) if has_images(item) else item for item in self.items)
 
     def _without_images(self, item: ModelItem) -> ModelItem:

@@ -150,6 +150,7 @@ class Transport:
         }
         self._open: httpx.AsyncHTTPTransport | httpx.AsyncClient | None = None
         self._send: Callable[[httpx.Request], Awaitable[httpx.Response]] | None = None
+        self._parsed: tuple[str | None, Any] = (None, None)
 
     async def __aenter__(self) -> Self:
         return self
@@ -213,6 +214,13 @@ class Transport:
         send: Callable[[httpx.Request], Awaitable[httpx.Response]] = transport.handle_async_request
         return send
 
+    def _address(self, url: str) -> httpx.URL:
+        """Return the parsed address; one client sends to one, again and again."""
+        if url != self._parsed[0]:
+            self._parsed = (url, _httpx().URL(url))
+        address: httpx.URL = self._parsed[1]
+        return address
+
     def _request(self, url: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
         library = _httpx()
         for name, value in headers.items():
@@ -225,7 +233,7 @@ class Transport:
         try:
             request: httpx.Request = library.Request(
                 "POST",
-                url,
+                self._address(url),
                 headers={"user-agent": USER_AGENT, **headers},
                 content=body,
                 extensions={"timeout": self._timeouts},
