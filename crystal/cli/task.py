@@ -15,9 +15,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol, TextIO
 
-from crystal.cli.exit_codes import ExitCode, exit_code_of
+from crystal.cli.exit_codes import ExitCode
 from crystal.cli.log import LogWriter
 from crystal.cli.safe_text import safe_text
+from crystal.cli.turn_ending import exit_code_of
 from crystal.engine.answers import Deny, Dismiss
 from crystal.engine.opening import open_session
 from crystal.engine.preflight import SessionOptions, SetupError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crystal.cli.exit_codes import ExitCode, exit_code_of
+from crystal.cli.exit_codes import ExitCode
+from crystal.cli.turn_ending import exit_code_of
 from crystal.types.events import TurnFinished
 from crystal.types.session import StopReason
 
