@@ -59,6 +59,9 @@ def application(context: click.Context) -> None:
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; nothing is raised."""
+    from crystal.cli.safe_text import reliable
+
+    sys.stdout, sys.stderr = reliable(sys.stdout), reliable(sys.stderr)
     try:
         result = application.main(args=list(arguments), prog_name="crystal", standalone_mode=False)
     except click.exceptions.Exit as left:
@@ -88,7 +91,12 @@ def report_failure(error: Exception, stream: TextIO) -> int:
         stream.write(f"crystal: {safe_text(str(error))}\n")
         return code
     import logging
+    import os
 
+    from crystal.cli.log import start_log
+    from crystal.store.home import locate_home
+
+    start_log(locate_home(None, os.environ), verbose=False, environ=os.environ)
     logging.getLogger("crystal").error("unexpected error", exc_info=error)
     stream.write(
         f"crystal: unexpected {type(error).__name__}: {safe_text(str(error))}. This is a fault of crystal itself; "

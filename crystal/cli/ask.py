@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import sys
+import threading
 from collections.abc import Sequence
+from typing import TextIO
 
 from crystal.cli.safe_text import safe_line, safe_text
-from crystal.engine.answers import Answer, Approve, Deny, Dismiss, Reply
+from crystal.engine.answers import Answer, Approve, Deny, Dismiss, Reply, UnknownRequest
 from crystal.engine.preflight import SetupError
 from crystal.engine.session import Session
 from crystal.types.approval import GrantScope
@@ -22,9 +26,13 @@ _WORDS = {
 
 
 class TerminalOperator:
-    """Asks on stderr and reads answers from stdin; one request at a time."""
+    """Asks on a terminal and reads answers from stdin; one request at a time.
 
-    def __init__(self) -> None:
+    :param terminal: where prompts go.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -38,7 +46,7 @@ class TerminalOperator:
             raise SetupError("--ask cannot be combined with --format json.")
         if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
             raise SetupError("--ask needs a terminal on stdin and stderr.")
-        return cls()
+        return cls(sys.stderr)
 
     def hear(self, event: ApprovalAsked | QuestionAsked, session: Session) -> None:
         """Ask in the background and answer through the session."""
@@ -52,7 +60,9 @@ class TerminalOperator:
                 answer: Answer = await self._approval(event)
             else:
                 answer = await self._questions(event.questions)
-        session.answer(event.request_id, answer)
+        # The turn may have been interrupted while the prompt stood there.
+        with contextlib.suppress(UnknownRequest):
+            session.answer(event.request_id, answer)
 
     async def _approval(self, event: ApprovalAsked) -> Answer:
         offered = {_WORDS[scope][0]: scope for scope in event.offered}
@@ -60,9 +70,10 @@ class TerminalOperator:
         if event.host != event.final:
             lines.append(f"  the host's own class: {event.host.label}")
         lines.append(f"  {safe_text(event.final.summary)}")
-        lines += [f"  {name}: {safe_line(str(value), 400)}" for name, value in event.arguments.items()]
+        # The whole of it: what is cut out of sight could be what matters.
+        lines += [f"  {safe_line(name)}: {_indented(value)}" for name, value in event.arguments.items()]
         choices = ", ".join(_WORDS[scope][1] for scope in event.offered)
-        answer = await _read_line("\n".join(lines) + f"\n  {choices}, [n]o: ")
+        answer = await self._read_line("\n".join(lines) + f"\n  {choices}, [n]o: ")
         scope = offered.get(answer.strip().lower()[:1])
         return Approve(scope=scope) if scope is not None else Deny()
 
@@ -78,12 +89,27 @@ class TerminalOperator:
             own = ", or your own words" if question.custom else ""
             chosen: tuple[str, ...] = ()
             while not chosen:
-                answer = (await _read_line("\n".join(lines) + f"\n  {hint}{own}; empty dismisses: ")).strip()
+                answer = (await self._read_line("\n".join(lines) + f"\n  {hint}{own}; empty dismisses: ")).strip()
                 if not answer:
                     return Dismiss()
                 chosen = _chosen(question, answer)
             labels.append(chosen)
         return Reply(labels=tuple(labels))
+
+    async def _read_line(self, prompt: str) -> str:
+        """Read in a thread that nobody has to wait for: an interrupt must not need another Enter."""
+        self._terminal.write(prompt)
+        self._terminal.flush()
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+
+        def read() -> None:
+            text = sys.stdin.readline()
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the run is over
+                loop.call_soon_threadsafe(_resolve, line, text)
+
+        threading.Thread(target=read, name="crystal-ask", daemon=True).start()
+        return await line
 
 
 def _chosen(question: Question, answer: str) -> tuple[str, ...]:
@@ -95,7 +121,11 @@ def _chosen(question: Question, answer: str) -> tuple[str, ...]:
     return (answer,) if question.custom else ()
 
 
-async def _read_line(prompt: str) -> str:
-    sys.stderr.write(prompt)
-    sys.stderr.flush()
-    return await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+def _resolve(line: asyncio.Future[str], text: str) -> None:
+    if not line.done():
+        line.set_result(text)
+
+
+def _indented(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return safe_text(text).replace("\n", "\n    ")

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
-from pathlib import Path
+from collections.abc import Callable, Mapping
+
+from crystal.store.home import Home
 
 MAXIMUM_BYTES = 1_000_000
 KEPT_FILES = 3
+LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class LazyFileHandler(logging.Handler):
-    """Writes to ``logs/crystal.log``, rotated at 1 MB, for the owner alone."""
+    """Writes to ``logs/crystal.log``, rotated at 1 MB, for the owner alone, without the secrets of the home."""
 
-    def __init__(self, folder: Path, level: int) -> None:
+    def __init__(self, home: Home, level: int, environ: Mapping[str, str]) -> None:
         super().__init__(level)
-        self._folder = folder
+        self._home = home
+        self._environ = environ
         self._file: logging.Handler | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
+        """Write one record; a home that cannot be written keeps no log."""
         if self._file is None:
-            from logging.handlers import RotatingFileHandler
-
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._folder / "crystal.log"
-            os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-            self._file = RotatingFileHandler(path, maxBytes=MAXIMUM_BYTES, backupCount=KEPT_FILES, encoding="utf-8")
-            self._file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+            self._file = _open_log(self._home, _redaction(self._home, self._environ))
         self._file.emit(record)
 
     def close(self) -> None:
@@ -35,6 +34,57 @@ class LazyFileHandler(logging.Handler):
         if self._file is not None:
             self._file.close()
         super().close()
+
+
+class RedactingFormatter(logging.Formatter):
+    """Takes secrets out of the finished line, traceback included."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__(LINE)
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return self._redact(super().format(record))
+
+
+def _open_log(home: Home, redact: Callable[[str], str]) -> logging.Handler:
+    from logging.handlers import RotatingFileHandler
+
+    class PrivateFileHandler(RotatingFileHandler):
+        """Opens its file, and every later one, for the owner alone."""
+
+        def _open(self) -> io.TextIOWrapper:
+            return open(self.baseFilename, "a", encoding="utf-8", opener=_private)
+
+    from crystal.store.errors import StoreError
+
+    try:
+        home.ensure(home.logs)
+        handler: logging.Handler = PrivateFileHandler(
+            home.logs / "crystal.log", maxBytes=MAXIMUM_BYTES, backupCount=KEPT_FILES
+        )
+    except (OSError, StoreError):
+        return logging.NullHandler()
+    handler.setFormatter(RedactingFormatter(redact))
+    return handler
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _redaction(home: Home, environ: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what takes the secrets of a home out of a text; they are read when something is logged."""
+    from crystal.store.errors import StoreError
+    from crystal.store.providers import load_providers
+    from crystal.store.secrets import Redactor, collect_secrets
+
+    try:
+        providers, _ = load_providers(home)
+        return Redactor(collect_secrets(providers, environ, home)).apply
+    except StoreError:
+        return lambda _: "[a line is left out: the secrets of the home could not be read]"
 
 
 class LogWriter:
@@ -62,15 +112,16 @@ class LogWriter:
         return False
 
 
-def start_log(folder: Path, verbose: bool, environ_level: str | None) -> LazyFileHandler:
-    """Attach the log to the ``crystal`` loggers.
+def start_log(home: Home, verbose: bool, environ: Mapping[str, str]) -> None:
+    """Attach the log of ``home`` to the ``crystal`` loggers, once a process.
 
-    :param environ_level: the value of ``CRYSTAL_LOG``, a level name.
+    :param environ: ``CRYSTAL_LOG`` may name a level; the default is INFO, ``verbose`` is DEBUG.
     """
-    level = logging.DEBUG if verbose else logging.getLevelName((environ_level or "WARNING").upper())
-    handler = LazyFileHandler(folder, level if isinstance(level, int) else logging.WARNING)
     logger = logging.getLogger("crystal")
+    if logger.handlers:
+        return
+    level = logging.DEBUG if verbose else logging.getLevelName(environ.get("CRYSTAL_LOG", "INFO").upper())
+    handler = LazyFileHandler(home, level if isinstance(level, int) else logging.INFO, environ)
     logger.setLevel(handler.level)
     logger.propagate = False
     logger.addHandler(handler)
-    return handler

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from crystal.cli.safe_text import reliable, safe_line
 from crystal.cli.values import count, duration, unlimited_as_none
 from crystal.cli.verbs import is_verb
 from crystal.engine.approval.grants import parse_allow
@@ -64,8 +66,8 @@ def run(values: dict[str, Any]) -> int:
     from crystal.cli.log import start_log
     from crystal.cli.task import contained_output, run_task
 
-    request = read_options(values, _reliable(sys.stdout), _reliable(sys.stderr), os.environ)
-    start_log(request.options.home.logs, values["verbose"], os.environ.get("CRYSTAL_LOG"))
+    request = read_options(values, reliable(sys.stdout), reliable(sys.stderr), os.environ)
+    start_log(request.options.home, values["verbose"], os.environ)
     with contained_output():
         return asyncio.run(run_task(request)).exit_code
 
@@ -136,16 +138,6 @@ def _read_task(argument: str | None) -> str:
     return argument
 
 
-def _reliable(stream: TextIO | None) -> TextIO:
-    """Return a stream that can hold any text; a closed one swallows it."""
-    if stream is None or stream.closed:
-        return open(os.devnull, "w", encoding="utf-8")
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
-    return stream
-
-
 def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> SessionOptions:
     home = locate_home(values["home"], environ)
     provider, client_options = values["provider"], {}
@@ -177,7 +169,7 @@ def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> Sess
         blocked_plugins=tuple(values["no_plugin"]),
         client_options=client_options,
         program_timeout=values["bash_timeout"],
-        trace=_trace if values["trace_hooks"] else None,
+        trace=_trace_to(sys.stderr) if values["trace_hooks"] else None,
     )
 
 
@@ -200,5 +192,10 @@ def load_script(path: Path) -> Any:
         raise SetupError(str(error)) from error
 
 
-def _trace(hook: str, plugin: str, seconds: float, outcome: str) -> None:
-    sys.stderr.write(f"[hook] {hook} {plugin} {outcome} {seconds * 1000:.2f} ms\n")
+def _trace_to(stream: TextIO) -> Callable[[str, str, float, str], None]:
+    def trace(hook: str, plugin: str, seconds: float, outcome: str) -> None:
+        # It is called amid a hook's dispatch: a reader of stderr that went away must not fail the hook.
+        with contextlib.suppress(OSError):
+            stream.write(f"[hook] {hook} {safe_line(plugin)} {outcome} {seconds * 1000:.2f} ms\n")
+
+    return trace

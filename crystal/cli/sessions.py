@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from crystal.cli.listing import listing_option, print_rows
-from crystal.cli.safe_text import safe_text
+from crystal.cli.safe_text import safe_line, safe_text
 from crystal.engine.preflight import check_workspace
 from crystal.engine.repair import arrange
 from crystal.store.home import Home, locate_home
@@ -96,9 +96,8 @@ def show(session: str, home: str | None, form: str) -> None:
         }
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
         return
-    sys.stdout.write(
-        f"{record.id}  {safe_text(record.title)}\n{record.workspace}  {record.provider}/{record.model}\n\n"
-    )
+    model = f"{record.provider}/{record.model}"
+    sys.stdout.write(f"{record.id}  {safe_line(record.title)}\n{safe_line(record.workspace)}  {safe_line(model)}\n\n")
     for item in arranged:
         sys.stdout.write(safe_text(_item_text(item)) + "\n")
 

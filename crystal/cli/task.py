@@ -34,6 +34,7 @@ from crystal.types.events import (
     TurnFinished,
 )
 from crystal.types.notes import Severity
+from crystal.workspace.limits import IMAGE_BYTES
 
 Listener = Callable[[Event], None]
 
@@ -95,23 +96,23 @@ class TaskEnded(Frozen):
 async def run_task(request: TaskRequest) -> TaskEnded:
     """Run the task.
 
-    :raises Exception: what :func:`open_session` raises, after the printer's last line.
+    :raises Exception: what keeps the session from being opened or stored, after the printer's last line.
     """
     run = _Run(request)
     try:
         images = _read_images(request.images)
         session = await open_session(request.options, run.hear, request.text, request.environ, request.surroundings)
-    except Exception as error:
-        request.printer.finish(ExitCode.INVALID, "invalid", str(error), None)
-        raise
-    run.session = session
-    try:
+        run.session = session
         with _signals(session):
-            media = MediaStore(request.options.home.media)
-            attached = tuple(media.put(data, name) for name, data in images)
-            finished = await session.send(request.text, attached)
-    finally:
-        await session.close()
+            try:
+                media = MediaStore(request.options.home.media)
+                attached = tuple(media.put(data, name) for name, data in images)
+                finished = await session.send(request.text, attached)
+            finally:
+                await session.close()
+    except Exception as error:
+        run.fail(str(error))
+        raise
     code = ExitCode.INTERRUPTED if run.pipe_is_closed else exit_code_of(finished)
     run.finish(code, finished)
     return TaskEnded(exit_code=code, session_id=session.id, finished=finished)
@@ -141,17 +142,25 @@ class _Run:
             return
         try:
             self._request.printer(event)
-        except BrokenPipeError:
+        except OSError as error:
             self.pipe_is_closed = True
+            if not isinstance(error, BrokenPipeError):
+                self._report(f"stdout cannot be written: {error.strerror or error}.")
             if self.session is not None:
                 self.session.interrupt()
+
+    def fail(self, detail: str) -> None:
+        """Have the printer write its last lines for a run that failed outside its turn."""
+        if not self.pipe_is_closed:
+            with contextlib.suppress(OSError):
+                self._request.printer.finish(ExitCode.INVALID, "invalid", detail, None)
 
     def finish(self, code: ExitCode, finished: TurnFinished) -> None:
         if code is not ExitCode.DONE:
             self._report(finished.detail or _denied_sentence(finished))
         if self.pipe_is_closed:
             return
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             reason = "denied" if code is ExitCode.DENIED else finished.stop_reason.value
             detail = finished.detail or (_denied_sentence(finished) if code is ExitCode.DENIED else "")
             self._request.printer.finish(code, reason, detail, finished)
@@ -176,6 +185,8 @@ def _read_images(paths: tuple[Path, ...]) -> tuple[tuple[str, bytes], ...]:
             raise SetupError(f"--image {path}: {error.strerror or error}") from error
         if not sniff_image(data):
             raise SetupError(f"--image {path}: it is not a png, jpeg, gif or webp image.")
+        if len(data) > IMAGE_BYTES:
+            raise SetupError(f"--image {path}: it has {len(data)} bytes; at most {IMAGE_BYTES} can be attached.")
         read.append((path.name, data))
     return tuple(read)
 
@@ -206,9 +217,10 @@ def _signals(session: Session) -> Iterator[None]:
 
 @contextlib.contextmanager
 def contained_output() -> Iterator[None]:
-    """Send what plugins and in-process tools print to the log, so that the formats on stdout stay whole."""
-    printed, sys.stdout = sys.stdout, LogWriter()
+    """Send what plugins and in-process tools print to the log: it may hold anything, and the formats stay whole."""
+    printed, complained = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = LogWriter(), LogWriter()
     try:
         yield
     finally:
-        sys.stdout = printed
+        sys.stdout, sys.stderr = printed, complained

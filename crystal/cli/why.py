@@ -48,7 +48,10 @@ def _find(store: SessionStore, call: str, workspace: Path) -> CallTrace:
 
 def describe(trace: CallTrace) -> str:
     """Return the trace as lines of text."""
-    lines = [f"{trace.name} {safe_line(trace.arguments)}", f"  session   {trace.session_id}, turn {trace.turn}"]
+    lines = [
+        f"{safe_line(trace.name)} {safe_line(trace.arguments)}",
+        f"  session   {trace.session_id}, turn {trace.turn}",
+    ]
     if trace.parent_call_id:
         lines.append(f"  made by   {trace.parent_call_id}")
     decision = trace.decision

@@ -146,6 +146,7 @@ class SchemaUnusable(Exception):
 
 def _make_validator(name: str, schema: Mapping[str, Any]) -> Callable[[Any], str | None]:
     import jsonschema
+    from referencing import Registry
 
     from crystal.types._readonly import thaw
 
@@ -155,7 +156,8 @@ def _make_validator(name: str, schema: Mapping[str, Any]) -> Callable[[Any], str
         validator_class.check_schema(plain)
     except jsonschema.SchemaError as error:
         raise SchemaUnusable(f"The schema of the tool '{name}' is broken: {error.message}") from error
-    validator = validator_class(plain)
+    # An empty registry: a reference to elsewhere is a fault of the schema, never a request of ours.
+    validator = validator_class(plain, registry=Registry())
 
     def fault(arguments: Any) -> str | None:
         try:

@@ -159,19 +159,20 @@ def redact_arguments(text: str, redact: Callable[[str], str]) -> str:
     """Take secrets out of the JSON text of a call, also where escapes hide them; text without one is not touched."""
     try:
         value = json.loads(text)
-        redacted = _redact_strings(value, redact)
+        redacted = redact_strings(value, redact)
     except (ValueError, RecursionError):
         return redact(text)
     return redact(text) if redacted == value else json.dumps(redacted, ensure_ascii=False)
 
 
-def _redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
+def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return a JSON value with every text in it redacted, names of members included."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {redact(name): _redact_strings(entry, redact) for name, entry in value.items()}
+        return {redact(name): redact_strings(entry, redact) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_redact_strings(entry, redact) for entry in value]
+        return [redact_strings(entry, redact) for entry in value]
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 
 from crystal.engine.candidate import Accumulator, Candidate
@@ -115,9 +116,13 @@ async def _stream(state: SessionState, request: ModelRequest, accumulator: Accum
                 _emit_piece(state, ReasoningStreamed, reasoning.feed(delta.text))
             elif isinstance(delta, NoticeDelta):
                 state.host.notes.add(NoteCode.REQUEST_NOTICE, state.redactor.apply(delta.text))
-    except ModelError:
+    except (ModelError, KeyboardInterrupt, GeneratorExit):
         raise
-    except Exception as error:
+    except BaseException as error:
+        # A client of a plugin may raise anything; only the host's own cancellation is not its failure.
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
         raise ModelError(
             ModelErrorKind.INVALID,
             f"The client of the protocol '{state.model.protocol}' failed: {type(error).__name__}: {error}",

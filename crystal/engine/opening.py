@@ -68,7 +68,8 @@ async def open_session(
             raise
     try:
         store.claim(record.id)
-        return await _start(options, checked, store, record, workspace, emit, around)
+        # Read again: another process may have gone on with the session until it was claimed.
+        return await _start(options, checked, store, store.get(record.id), workspace, emit, around)
     except BaseException:
         store.close()
         raise
@@ -150,6 +151,7 @@ async def _start(
         surroundings=around,
         ids=ids,
         program_timeout=checked.program_timeout,
+        login_shell=checked.login_shell,
     )
     await host.hooks.attach_session(SessionModels(lambda: state.model))
     await _compose_prompt(state)
@@ -176,7 +178,7 @@ async def _start(
 async def _compose_prompt(state: SessionState) -> None:
     day = time.strftime("%Y-%m-%d", time.localtime(state.surroundings.now()))
     facts = compose_system(state.mode, state.workspace, f"{state.model.provider}/{state.model.name}", day)
-    text = await state.host.hooks.compose_prompt(facts)
+    text = state.redactor.apply(await state.host.hooks.compose_prompt(facts))
     state.transcript.set_system(SystemItem(id="system", text=text))
     state.store.set_system(state.session_id, text)
 

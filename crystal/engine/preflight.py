@@ -75,6 +75,7 @@ class Checked(Frozen):
     host: Host
     grants: tuple[CallKey, ...]
     program_timeout: float | None
+    login_shell: bool
 
 
 def check_workspace(path: Path) -> Path:
@@ -139,6 +140,7 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         host=host,
         grants=grants,
         program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
+        login_shell=config.bash_login,
     )
 
 
@@ -179,7 +181,9 @@ def _make_client(
         return registered.factory.create(request)
     except ModelError as error:
         raise SetupError(error.message) from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise SetupError(
             f"Plugin '{registered.plugin}' could not make a client for '{definition.protocol}': "
             f"{type(error).__name__}: {error}"

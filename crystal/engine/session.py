@@ -96,7 +96,9 @@ class Session:
         state = self._state
         try:
             await state.client.aclose()
-        except Exception as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             state.host.notes.add(
                 NoteCode.CLIENT_ERROR,
                 f"The client of the protocol '{state.model.protocol}' failed to close: {type(error).__name__}.",

@@ -67,6 +67,7 @@ class SessionState:
         surroundings: Surroundings,
         ids: ItemIds,
         program_timeout: float | None,
+        login_shell: bool,
     ) -> None:
         self.session_id = session_id
         self.workspace = workspace
@@ -87,6 +88,7 @@ class SessionState:
         self.surroundings = surroundings
         self.ids = ids
         self.program_timeout = program_timeout
+        self.login_shell = login_shell
         self.fence = Fence.at(workspace, home.root)
         self.todos = SessionTodos(store, session_id)
         self.files = SessionFiles(store, session_id)

@@ -10,7 +10,15 @@ from crystal.engine.arguments import ArgumentsFault
 from crystal.engine.budgets import Spent
 from crystal.engine.loop_guard import STOP_AT, WARN_AT, WARNING, LoopGuard
 from crystal.engine.state import SessionState
-from crystal.engine.tool_call import FinishedCall, PreparedCall, announce_call, judge_call, prepare_call, run_call
+from crystal.engine.tool_call import (
+    FinishedCall,
+    PreparedCall,
+    announce_call,
+    judge_call,
+    prepare_call,
+    record_call,
+    run_call,
+)
 from crystal.types.items import ToolCallItem
 
 
@@ -23,13 +31,13 @@ async def run_batch(state: SessionState, items: Sequence[ToolCallItem], spent: S
 
     :raises RepeatedCall: when the loop guard ends the turn; every call of the batch has its result then.
     """
+    with state.store.together():
+        for item in items:
+            record_call(state, item.call_id, item.name, item.arguments)
     prepared = [await prepare_call(state, item) for item in items]
     repeated: str | None = None
     if len(prepared) > 1 and all(_may_run_beside(state, call) for call in prepared):
-        async with asyncio.TaskGroup() as group:
-            running = [group.create_task(run_call(state, call, spent)) for call in prepared]
-            for task in running:
-                repeated = _commit(state, await task, guard) or repeated
+        repeated = await _run_beside(state, prepared, spent, guard)
     else:
         for call in prepared:
             repeated = _commit(state, await run_call(state, call, spent), guard) or repeated
@@ -37,6 +45,27 @@ async def run_batch(state: SessionState, items: Sequence[ToolCallItem], spent: S
         raise RepeatedCall(
             f"The model called '{repeated}' with the same arguments and got the same result {STOP_AT} times running."
         )
+
+
+async def _run_beside(
+    state: SessionState, prepared: Sequence[PreparedCall], spent: Spent, guard: LoopGuard
+) -> str | None:
+    """Run calls side by side; also when that is interrupted, what has finished is stored."""
+    running = [asyncio.create_task(run_call(state, call, spent)) for call in prepared]
+    repeated: str | None = None
+    stored = 0
+    try:
+        for task in running:
+            repeated = _commit(state, await task, guard) or repeated
+            stored += 1
+    finally:
+        for task in running[stored:]:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for task in running[stored:]:
+            if not task.cancelled() and task.exception() is None:
+                _commit(state, task.result(), guard)
+    return repeated
 
 
 def _may_run_beside(state: SessionState, prepared: PreparedCall) -> bool:

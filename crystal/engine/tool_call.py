@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from crystal.engine.approval.classify import apply_pre_classifier, classify
 from crystal.engine.approval.gate import FILE_WRITERS, Judged, approve_call
 from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments
 from crystal.engine.budgets import Spent, calls_left
-from crystal.engine.candidate import redact_arguments
+from crystal.engine.candidate import redact_arguments, redact_strings
 from crystal.engine.checkpoint import checkpoint
 from crystal.engine.state import SessionState
 from crystal.engine.tool_context import make_context
@@ -22,11 +23,11 @@ from crystal.host.admission import RegisteredTool
 from crystal.store.errors import MediaError
 from crystal.types._frozen import Frozen
 from crystal.types._readonly import read_only
-from crystal.types.approval import ApprovalRecord, Risk
+from crystal.types.approval import ApprovalRecord, GrantScope, Risk
 from crystal.types.events import ToolCallFinished, ToolCallStarted
 from crystal.types.items import IMAGE_TYPES, Image, ImageRef, ToolCallItem, ToolResultItem
 from crystal.types.notes import NoteCode
-from crystal.types.paths import PathZone
+from crystal.types.paths import PathZone, ResolvedPath
 from crystal.types.tools import ClassifierFacts, ToolCall, ToolOutput
 from crystal.workspace.fence import PathRefused
 from crystal.workspace.limits import truncate_output
@@ -70,8 +71,11 @@ async def prepare_call(state: SessionState, item: ToolCallItem, parent_call_id: 
     """Parse the arguments, run ``on_tool_call`` and check name and schema; faults become a sentence for the model."""
     call = ToolCall(id=item.call_id, name=item.name)
     try:
-        call = dataclasses.replace(call, arguments=parse_arguments(item.arguments))
-        call = await state.host.hooks.on_tool_call(call, state.catalog.tools.keys())
+        call = made = dataclasses.replace(call, arguments=parse_arguments(item.arguments))
+        call = _without_secrets(state, await state.host.hooks.on_tool_call(call, state.catalog.tools.keys()))
+        if call != made:
+            # What is kept is what would run.
+            record_call(state, call.id, call.name, json.dumps(call.arguments, ensure_ascii=False), parent_call_id)
         tool = _offered(state, call.name)
         fault = state.checker.fault(call.name, tool.definition.schema, call.arguments)
         if fault is not None:
@@ -89,6 +93,12 @@ async def prepare_call(state: SessionState, item: ToolCallItem, parent_call_id: 
             parent_call_id=parent_call_id,
         )
     return PreparedCall(item=item, call=call, tool=tool, parent_call_id=parent_call_id)
+
+
+def _without_secrets(state: SessionState, call: ToolCall) -> ToolCall:
+    """A hook may have put a secret into the arguments, which are stored and shown."""
+    arguments = redact_strings(call.arguments, state.redactor.apply)
+    return call if arguments == call.arguments else dataclasses.replace(call, arguments=read_only(arguments))
 
 
 def _offered(state: SessionState, name: str) -> RegisteredTool:
@@ -125,7 +135,7 @@ def judge_call(state: SessionState, call: ToolCall, tool: RegisteredTool) -> Jud
                     paths.append(state.fence.resolve(text))
                 except PathRefused as refused:
                     raise ArgumentsFault(f"{refused} The call was not run.") from refused
-    facts = ClassifierFacts(workspace=state.workspace, home=state.home.root, paths=tuple(paths), plugin=tool.plugin)
+    facts = ClassifierFacts(workspace=state.workspace, home=state.fence.home, paths=tuple(paths), plugin=tool.plugin)
     hosted = classify(call, tool, facts, state.host.classifiers)
     own = apply_pre_classifier(call, tool, hosted.classification)
     return Judged(
@@ -199,16 +209,15 @@ def announce_call(state: SessionState, finished: FinishedCall) -> None:
     )
 
 
+def record_call(
+    state: SessionState, call_id: str, name: str, arguments: str, parent_call_id: str | None = None
+) -> None:
+    """Keep a call before anything happens to it; a second record of the same id replaces name and arguments."""
+    state.store.record_call(state.session_id, state.transcript.turn, call_id, name, arguments, parent_call_id)
+
+
 def _start(state: SessionState, prepared: PreparedCall) -> None:
     call = prepared.call
-    state.store.record_call(
-        state.session_id,
-        state.transcript.turn,
-        call.id,
-        call.name,
-        prepared.item.arguments,
-        prepared.parent_call_id,
-    )
     state.emit(
         ToolCallStarted(
             call_id=call.id,
@@ -231,7 +240,7 @@ async def _invoke(
     if record.final.risk is not Risk.READ:
         # What a changing call will rest on must survive a power cut.
         state.store.sync(state.session_id)
-    permitted = frozenset(path.real for path in judged.paths if path.zone is not PathZone.WORKSPACE)
+    permitted = frozenset(path.real for path in judged.paths if _is_permitted(path, record))
 
     async def call_child(name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         return await run_child(state, prepared, name, arguments, spent)
@@ -252,6 +261,13 @@ async def _invoke(
     return output if fault is None else _failure(f"The tool '{call.name}' failed: it answered {fault}.")
 
 
+def _is_permitted(path: ResolvedPath, record: ApprovalRecord) -> bool:
+    """Whether an approved call may use a path beyond the workspace: the operator's own Once for what is Forbidden."""
+    if path.zone in (PathZone.CREDENTIAL, PathZone.HOST):
+        return record.scope is GrantScope.ONCE
+    return path.zone is not PathZone.WORKSPACE
+
+
 def _output_fault(output: Any) -> str | None:
     """Say what keeps an answer from being a tool's output; a plugin may return anything."""
     if not isinstance(output, ToolOutput):
@@ -270,14 +286,13 @@ async def run_child(
     state: SessionState, parent: PreparedCall, name: str, arguments: Mapping[str, Any], spent: Spent
 ) -> ToolOutput:
     """Run a call that a tool makes, through the whole pipeline; its result goes to that tool, not to the transcript."""
-    import json
-
     item = ToolCallItem(
         id=state.ids.new("item"),
         call_id=state.ids.new("call"),
         name=name,
         arguments=redact_arguments(json.dumps(read_only(arguments)), state.redactor.apply),
     )
+    record_call(state, item.call_id, name, item.arguments, parent.call.id)
     prepared = await prepare_call(state, item, parent_call_id=parent.call.id)
     finished = await run_call(state, prepared, spent)
     state.store.finish_call(state.session_id, item.call_id, finished.result.failed, finished.seconds)

@@ -32,7 +32,7 @@ def make_context(
 
     facts: dict[str, Any] = {
         "workspace": state.workspace,
-        "home": state.home.root,
+        "home": state.fence.home,
         "session_id": state.session_id,
         "call_id": call.id,
         "approval": state.approval,
@@ -45,6 +45,7 @@ def make_context(
         "tools": state.catalog.definitions,
         "call": call_child,
         "program_timeout": state.program_timeout,
+        "login_shell": state.login_shell,
     }
     if not tool.is_builtin:
         return ToolContext(**facts)

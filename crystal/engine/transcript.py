@@ -71,7 +71,7 @@ class Transcript:
         return self._described[item.id]
 
     def open_calls(self) -> tuple[ToolCallItem, ...]:
-        """Return the calls of the last batch that have no result yet; earlier batches are always complete."""
+        """Return the calls that have no result yet, in order."""
         return open_calls(self._items)
 
 

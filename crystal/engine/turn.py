@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 
+from crystal.engine.arguments import ArgumentsFault, parse_arguments
 from crystal.engine.budgets import Spent, budget_sentence, calls_left, exhausted_before_round
 from crystal.engine.checkpoint import checkpoint
 from crystal.engine.loop_guard import LoopGuard
@@ -13,16 +14,19 @@ from crystal.engine.repair import interrupted_result
 from crystal.engine.state import SessionState
 from crystal.engine.tool_batch import RepeatedCall, run_batch
 from crystal.types._frozen import Frozen
+from crystal.types._readonly import EMPTY
 from crystal.types.events import (
     ErrorRaised,
+    FollowUpDelivered,
     ReasoningCommitted,
     StepFinished,
     StepStarted,
     TextCommitted,
+    ToolCallFinished,
     TurnFinished,
     TurnStarted,
 )
-from crystal.types.items import AssistantItem, ImageRef, ReasoningItem, UserItem
+from crystal.types.items import AssistantItem, ImageRef, ReasoningItem, ToolCallItem, UserItem
 from crystal.types.model import FinishReason, ModelErrorKind
 from crystal.types.notes import NoteCode, Severity
 from crystal.types.session import StopReason, TurnFacts, UserMessage
@@ -47,9 +51,11 @@ class Outcome(Frozen):
 
 
 async def run_turn(state: SessionState, text: str, images: tuple[ImageRef, ...] = ()) -> TurnFinished:
-    """Run one turn to its end, whatever that is, and leave a transcript that the next request can use."""
-    message = await state.host.hooks.on_user_message(UserMessage(text=state.redactor.apply(text), images=images))
-    message = dataclasses.replace(message, text=state.redactor.apply(message.text))
+    """Run one turn to its end and leave a transcript that the next request can use.
+
+    :raises StoreError: when the session cannot be stored any more; nothing is announced that was not.
+    """
+    message = await _heard_message(state, UserMessage(text=text, images=images))
     state.transcript.turn += 1
     state.transcript.add(UserItem(id=state.ids.new("item"), text=message.text, images=message.images))
     state.store.touch(state.session_id, turns=state.transcript.turn, now=state.surroundings.now())
@@ -108,7 +114,7 @@ async def _rounds(state: SessionState, spent: Spent) -> Outcome:
             )
         if calls and not calls_left(state.budgets, spent):
             return _over_budget(state, StopReason.CALL_BUDGET)
-        if _deliver_follow_ups(state) or calls:
+        if await _deliver_follow_ups(state) or calls:
             continue
         stop_reason, detail = _CUT_SHORT.get(answered.candidate.finish, (StopReason.DONE, ""))
         return Outcome(stop_reason=stop_reason, detail=detail)
@@ -135,12 +141,21 @@ def _commit_candidate(state: SessionState, answered: Answered, spent: Spent, ste
         )
 
 
-def _deliver_follow_ups(state: SessionState) -> bool:
+async def _deliver_follow_ups(state: SessionState) -> bool:
     """Store the texts that were queued while the turn ran; whether there were any."""
     queued, state.follow_ups[:] = tuple(state.follow_ups), []
     for text in queued:
-        state.transcript.add(UserItem(id=state.ids.new("item"), text=state.redactor.apply(text)))
+        message = await _heard_message(state, UserMessage(text=text))
+        state.transcript.add(UserItem(id=state.ids.new("item"), text=message.text))
+        state.emit(FollowUpDelivered(text=message.text))
     return bool(queued)
+
+
+async def _heard_message(state: SessionState, message: UserMessage) -> UserMessage:
+    """Pass a message through ``on_user_message``; secrets are taken out before and after."""
+    redact = state.redactor.apply
+    heard = await state.host.hooks.on_user_message(dataclasses.replace(message, text=redact(message.text)))
+    return dataclasses.replace(heard, text=redact(heard.text))
 
 
 def _over_budget(state: SessionState, reason: StopReason) -> Outcome:
@@ -161,9 +176,23 @@ def _failed(failed: RoundFailed) -> Outcome:
     )
 
 
+def _answer_interrupted(state: SessionState, call: ToolCallItem) -> None:
+    result = interrupted_result(call, state.ids.new("item"))
+    with state.store.together():
+        state.transcript.add(result)
+        state.store.finish_call(state.session_id, call.call_id, True, 0.0)
+    try:
+        arguments = parse_arguments(call.arguments)
+    except ArgumentsFault:
+        arguments = EMPTY
+    state.emit(
+        ToolCallFinished(call_id=call.call_id, name=call.name, arguments=arguments, failed=True, output=result.text)
+    )
+
+
 async def _finish(state: SessionState, facts: TurnFacts, spent: Spent, outcome: Outcome) -> TurnFinished:
     for call in state.transcript.open_calls():
-        state.transcript.add(interrupted_result(call, state.ids.new("item")))
+        _answer_interrupted(state, call)
     state.store.touch(state.session_id, now=state.surroundings.now())
     state.store.sync(state.session_id)
     if outcome.error_kind:

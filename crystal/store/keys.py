@@ -121,6 +121,6 @@ def _missing(definition: ProviderDefinition, home: Home) -> str:
     variables = " or ".join(key_variables(definition))
     return (
         f"provider {definition.name} needs an API key and none was found: set {variables}, "
-        f"write apiKey for it in {home.providers_file}, or store it in {home.credentials_file} "
-        f"with: crystal providers login {definition.name}"
+        f"write apiKey for it in {home.providers_file}, or write it into {home.credentials_file} "
+        f'as {{"{definition.name}": "KEY"}}'
     )

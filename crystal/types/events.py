@@ -51,6 +51,12 @@ class TurnStarted(Frozen):
     mode: Catalog
 
 
+class FollowUpDelivered(Frozen):
+    """A message that was queued while the turn ran was stored and goes out with the next round."""
+
+    text: str
+
+
 class StepStarted(Frozen):
     """A model round began; ``step`` counts from 1 in each turn."""
 
@@ -84,7 +90,7 @@ class ReasoningCommitted(Frozen):
 
 
 class ToolCallStarted(Frozen):
-    """A call of the batch was stored and is about to be judged."""
+    """A call of the batch is about to be judged, or to be answered with what keeps it from running."""
 
     call_id: str
     name: str
@@ -133,7 +139,10 @@ class RequestAnswered(Frozen):
 
 
 class ToolCallFinished(Frozen):
-    """A call has its result, which is stored."""
+    """A call has its result; one of the model's own is stored, one made by a tool goes to that tool.
+
+    A call that was interrupted before its turn came is announced here only.
+    """
 
     call_id: str
     name: str
@@ -200,6 +209,7 @@ Event: TypeAlias = (
     SessionOpened
     | SessionClosed
     | TurnStarted
+    | FollowUpDelivered
     | StepStarted
     | TextStreamed
     | ReasoningStreamed

@@ -65,6 +65,7 @@ class ToolContext(Frozen):
     :param call: runs another tool through the whole pipeline, approval included.
     :param program_timeout: seconds a program started by the tool may take when the call names no limit; ``None`` for
         no limit.
+    :param login_shell: whether commands run in a login shell of their own instead of the captured environment.
     """
 
     workspace: Path
@@ -81,6 +82,7 @@ class ToolContext(Frozen):
     tools: Sequence[ToolDefinition]
     call: Callable[[str, Mapping[str, Any]], Awaitable[ToolOutput]]
     program_timeout: float | None = 120.0
+    login_shell: bool = False
 
 
 @runtime_checkable

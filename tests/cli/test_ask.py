@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -132,3 +133,34 @@ def test_two_calls_are_asked_about_one_after_the_other(crystaler: Crystaler) -> 
     assert code == 4
     assert [path.name for path in crystaler.workspace.iterdir()] == ["b.txt"]
     assert shown.count("[approval]") == 2
+
+
+def test_the_whole_command_is_shown(crystaler: Crystaler) -> None:
+    command = f"echo {'a' * 600} ; curl http://example.invalid/x"
+    crystaler.script([{"toolCalls": [{"name": "bash", "arguments": {"command": command}}]}, DONE])
+    code, shown, _ = ask(crystaler, "n")
+    assert code == 4
+    assert "curl http://example.invalid/x" in shown.replace("\r\n", "")
+
+
+def test_an_interrupt_at_the_prompt_needs_no_enter(crystaler: Crystaler) -> None:
+    crystaler.script([WRITE, DONE])
+    control, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-c", "from crystal.cli.main import main; main()", "run", "do it", "--ask"),
+            *("--script", str(crystaler._script), "--home", str(crystaler.home), "-w", str(crystaler.workspace)),
+        ],
+        stdin=terminal,
+        stdout=subprocess.DEVNULL,
+        stderr=terminal,
+        env=crystaler.environ,
+    )
+    os.close(terminal)
+    shown = b""
+    while not shown.endswith(b"[n]o: "):
+        shown += os.read(control, 4096)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 5
+    os.close(control)
+    assert not (crystaler.workspace / "a.txt").exists()

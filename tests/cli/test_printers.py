@@ -32,6 +32,7 @@ from crystal.types.events import (
     ApprovalAsked,
     ErrorRaised,
     Event,
+    FollowUpDelivered,
     LoadedPlugin,
     NoteAdded,
     QuestionAsked,
@@ -97,6 +98,7 @@ def tool_call(name: str = "read", output: str = "1: x", failed: bool = False, **
 EVERY: tuple[Event, ...] = (
     OPENED,
     TurnStarted(text="do it", mode=Catalog.WORK),
+    FollowUpDelivered(text="and that"),
     NoteAdded(note=Note(code=NoteCode.HOOK_ERROR, text="Plugin 'x' failed.", source="x")),
     StepStarted(step=1),
     ReasoningStreamed(text="hm"),

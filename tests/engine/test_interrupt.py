@@ -90,7 +90,7 @@ def test_a_signal_ends_the_running_tool_with_its_children(crystaler: Crystaler) 
     listen = raising(signal.SIGINT, ToolProgressed)
     result = crystaler.run("do", operator=Operator(Approve()), listener=listen)
     assert_interrupted(result)
-    assert of(result, ToolCallFinished) == []
+    assert [event.output for event in of(result, ToolCallFinished)] == [INTERRUPTED, INTERRUPTED]
     assert not (crystaler.workspace / "late.txt").exists()
     for name in ("pid", "child"):
         assert is_gone(int((crystaler.workspace / name).read_text()))

@@ -52,8 +52,8 @@ def test_a_missing_key_names_the_provider_and_every_place(home: Home) -> None:
         resolve_key(definition(api_key_environment="SPECIAL"), {}, home)
     assert str(raised.value) == (
         "provider my-gate needs an API key and none was found: set SPECIAL or MY_GATE_API_KEY or CRYSTAL_API_KEY, "
-        f"write apiKey for it in {home.providers_file}, or store it in {home.credentials_file} "
-        "with: crystal providers login my-gate"
+        f"write apiKey for it in {home.providers_file}, or write it into {home.credentials_file} "
+        'as {"my-gate": "KEY"}'
     )
 
 

@@ -11,6 +11,7 @@ from crystal.types.events import (
     ApprovalAsked,
     ErrorRaised,
     Event,
+    FollowUpDelivered,
     QuestionAsked,
     ReasoningCommitted,
     RetryScheduled,
@@ -45,6 +46,8 @@ class ReadablePrinter:
             case ReasoningCommitted() if self._show_thinking:
                 self._line("[thinking]")
                 self._block(event.text)
+            case FollowUpDelivered():
+                self._line(f"[user] {event.text}")
             case TextCommitted():
                 self._line(event.text.strip("\n"))
             case ToolCallFinished():

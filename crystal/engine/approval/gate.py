@@ -9,6 +9,7 @@ from crystal.engine.approval.grants import CallKey, is_allowed, key_of
 from crystal.engine.approval.policy import PolicyInput, decide
 from crystal.engine.state import SessionState
 from crystal.host.admission import RegisteredTool
+from crystal.store.errors import StoreError
 from crystal.store.permissions import Grant, add_grant
 from crystal.types._frozen import Frozen
 from crystal.types.approval import (
@@ -22,6 +23,7 @@ from crystal.types.approval import (
     Risk,
 )
 from crystal.types.events import ApprovalAsked, RequestAnswered
+from crystal.types.notes import NoteCode
 from crystal.types.paths import ResolvedPath
 from crystal.types.tools import ToolCall
 
@@ -76,9 +78,11 @@ async def approve_call(state: SessionState, call: ToolCall, tool: RegisteredTool
             allowed=is_allowed(key, state.allow),
         )
     )
+    final = heard.facts.classification
     record = ApprovalRecord(
         host=judged.host,
-        final=heard.facts.classification,
+        # A hook's reason is shown and stored like any other text.
+        final=dataclasses.replace(final, summary=state.redactor.apply(final.summary)),
         decision=decision,
         approved=decision.outcome is ApprovalOutcome.PASS,
         answered_by="policy",
@@ -130,7 +134,10 @@ def _remember(state: SessionState, key: CallKey, scope: GrantScope) -> None:
         return
     state.grants.add(key)
     if scope is GrantScope.PERSISTENT:
-        add_grant(
-            state.home,
-            Grant(workspace=str(state.workspace), origin=key.origin, tool=key.tool, command=key.command),
-        )
+        grant = Grant(workspace=str(state.workspace), origin=key.origin, tool=key.tool, command=key.command)
+        try:
+            add_grant(state.home, grant)
+        except StoreError as error:
+            state.host.notes.add(
+                NoteCode.GRANT_NOT_SAVED, f"The grant holds for this session only; it was not saved: {error}"
+            )
