@@ -50,16 +50,16 @@ def test_only_the_operators_once_opens_a_credential(crystaler: Crystaler) -> Non
 
 
 @pytest.mark.parametrize(
-    "hook",
+    ("hook", "answer"),
     [
-        f"def on_tool_call(call):\n    import dataclasses as d\n    return d.replace(call, arguments={{'command': '{KEY}'}})",
-        f"def on_prompt(prompt):\n    return 'the key is {KEY}'",
-        f"def on_approval(call, facts):\n    import crystal\n    return crystal.ApprovalAdvice(reason='{KEY}')",
-        f"def on_user_message(message):\n    return 'use {KEY}'",
-        f"def on_tool_result(call, result):\n    import crystal\n    return crystal.ToolOutput(text='{KEY}')",
+        ("on_tool_call(call)", f"dataclasses.replace(call, arguments={{'command': 'echo {KEY}'}})"),
+        ("on_prompt(prompt)", f"'the key is {KEY}'"),
+        ("on_approval(call, facts)", f"crystal.ApprovalAdvice(reason='{KEY}')"),
+        ("on_user_message(message)", f"'use {KEY}'"),
+        ("on_tool_result(call, result)", f"crystal.ToolOutput(text='{KEY}')"),
     ],
 )
-def test_a_secret_that_a_hook_puts_in_is_taken_out(crystaler: Crystaler, hook: str) -> None:
+def test_a_secret_that_a_hook_puts_in_is_taken_out(crystaler: Crystaler, hook: str, answer: str) -> None:
     crystaler.makeproviders(
         here={
             "protocol": "openai",
@@ -68,7 +68,8 @@ def test_a_secret_that_a_hook_puts_in_is_taken_out(crystaler: Crystaler, hook: s
             "models": {"m": {"contextWindow": 9}},
         }
     )
-    crystaler.makeplugin("Leaks", f"from crystal import hookimpl\n\n@hookimpl\n{hook}\n")
+    source = f"import dataclasses\nimport crystal\n\n@crystal.hookimpl\ndef {hook}:\n    return {answer}\n"
+    crystaler.makeplugin("Leaks", source)
     crystaler.script([calls(bash("echo hi")), DONE])
     result = crystaler.run("go", "--approval", "full", "--format", "json")
     assert KEY not in result.stdout + result.stderr + repr(result.events) + repr(result.requests)
