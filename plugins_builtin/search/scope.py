@@ -14,8 +14,9 @@ from crystal.workspace.ignore import IgnoreRules
 from crystal.workspace.limits import GREP_FILE_BYTES
 from crystal.workspace.open_files import open_regular, read_bytes, require_regular
 from crystal.workspace.text_files import SNIFF_BYTES, begins_binary
-from crystal.workspace.walk import admission, walk
+from crystal.workspace.walk import walk
 from plugins_builtin.files.outcome import CallRefused
+from plugins_builtin.search.roots import admission_below
 
 PATTERN_CHARACTERS = 10_000
 CONTEXT_LINES = 50
@@ -77,7 +78,7 @@ class SearchScope:
         self.single_file = not stat.S_ISDIR(mode)
         if self.single_file:
             self._require_searchable()
-        self._admits = admission(fence, root, permitted_paths)
+        self._admits = admission_below(fence, root, permitted_paths)
         self._wanted = _wanted_files(glob)
         workspace = str(fence.workspace)
         self.rules = IgnoreRules.for_search(workspace, root)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crystal.workspace.limits import OUTPUT_CHARACTERS
-from plugins_builtin.captured_output import KeptOutput, LiveLines, join_streams
+from plugins_builtin.captured_output import LIVE_LINES, SEAM_CHARACTERS, KeptOutput, LiveLines, join_streams
 
 
 def kept(data: bytes, piece: int = 1 << 16) -> KeptOutput:
@@ -36,7 +37,7 @@ def test_a_cut_keeps_whole_characters_of_both_ends_and_counts_the_rest(
     head, number, tail = re.split(r"\n\[\.\.\. ([0-9,]+) bytes left out \.\.\.\]\n", text)
     assert source.startswith(head)
     assert source.endswith(tail)
-    assert len(head) + len(tail) == characters
+    assert characters - 2 * SEAM_CHARACTERS <= len(head) + len(tail) <= characters
     assert int(number.replace(",", "")) == len(source.encode()) - len((head + tail).encode())
 
 
@@ -81,4 +82,84 @@ def test_a_line_without_end_is_held_in_bounded_memory_and_shown_short() -> None:
     for _ in range(100):
         lines.feed(b"x" * 100_000)
     lines.finish()
-    assert shown == ["x" * 500]
+    assert shown == ["x" * (500 - SEAM_CHARACTERS)]
+
+
+SECRET = "sk-7Fq2Zr9LmXv4Tb8KdWc1Ny6HpJ03"[:30]
+FILLERS = ["x", "é", "some words ", "a line\n", "key=value ", "x" * 400 + " "]
+
+
+def fill(filler: str, length: int) -> str:
+    return (filler * (length // len(filler) + 1))[:length]
+
+
+def assert_no_part(text: str) -> None:
+    """No beginning or end of the secret stands in the text without the rest of it."""
+    rest = text.replace(SECRET, "")
+    assert SECRET[:8] not in rest
+    assert SECRET[-8:] not in rest
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_no_half_of_a_secret_is_left_beside_a_cut(filler: str) -> None:
+    room, total = 2_000, 6_000
+    for seam in (room // 2, total - room // 2):
+        for offset in range(-len(SECRET) - 3, 4):
+            before = fill(filler, seam + offset)
+            source = before + SECRET + fill(filler, total - len(before) - len(SECRET))
+            text = kept(source.encode()).text(room)
+            assert "bytes left out" in text
+            assert_no_part(text)
+
+
+@pytest.mark.parametrize("filler", FILLERS[:1] + FILLERS[2:])
+def test_no_half_of_a_secret_is_left_in_a_flood_of_which_only_the_ends_are_kept(filler: str) -> None:
+    total, room = 900_000, OUTPUT_CHARACTERS - 400
+    for seam in (room // 2, total - room // 2):
+        for offset in range(-len(SECRET), 1):
+            output = KeptOutput()
+            before = fill(filler, seam + offset)
+            output.feed(before.encode() + SECRET.encode())
+            output.feed(fill(filler, total - len(before) - len(SECRET)).encode())
+            assert_no_part(join_streams(output, KeptOutput()))
+
+
+@pytest.mark.parametrize("filler", ["x", "some words ", "x" * 400 + " ", "中", "😀", "10%\r"])
+@pytest.mark.parametrize("piece", [700, 3_000, 50_000])
+def test_no_half_of_a_secret_is_shown_live(filler: str, piece: int) -> None:
+    for seam in (500, 501, 2_000, 2_004, 40_000):
+        for offset in range(-len(SECRET) - 3, 4):
+            shown: list[str] = []
+            lines = LiveLines(shown.append)
+            width = len(fill(filler, 1).encode())
+            before = fill(filler, (seam + offset) // width if seam > 501 else seam + offset)
+            data = f"{before}{SECRET}{fill(filler, 45_000 // width)}\rdone 1\rdone 2\nlast".encode()
+            for start in range(0, len(data), piece):
+                lines.feed(data[start : start + piece])
+            lines.finish()
+            assert shown == ["done 2", "last"]
+            shown.clear()
+            for start in range(0, len(data), piece):
+                lines.feed(data[start : start + piece].replace(b"\r", b" "))
+            lines.finish()
+            assert len(shown) == 2
+            assert all(len(line) <= 500 for line in shown)
+            assert_no_part("|".join(shown))
+
+
+@pytest.mark.parametrize("lines_after", [0, 5, LIVE_LINES, LIVE_LINES + 1])
+def test_a_flood_read_at_once_shows_no_line_from_its_middle(lines_after: int) -> None:
+    for length in range(39_950, 40_050, 3):
+        shown: list[str] = []
+        LiveLines(shown.append).feed(b"a " + SECRET.encode() + b" " * length + b"\n" + b"z\n" * lines_after)
+        assert_no_part("|".join(shown))
+        assert len(shown) == min(lines_after + 1, LIVE_LINES)
+
+
+def test_what_a_progress_bar_showed_before_is_not_mixed_with_what_it_shows_now() -> None:
+    shown: list[str] = []
+    lines = LiveLines(shown.append)
+    lines.feed(b"start\r" + b"y" * 1_990 + SECRET.encode())
+    lines.feed(b"z" * 5_000 + b"\r")
+    lines.feed(b"100%\r\n")
+    assert shown == ["100%"]

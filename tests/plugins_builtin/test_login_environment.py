@@ -6,12 +6,16 @@ import asyncio
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crystal.types.approval import ApprovalMode
+from crystal.types.session import SessionFacts, TurnFacts
+from crystal.types.tools import Catalog
 from plugins_builtin.login_environment import LoginEnvironment, capture, parse
-from plugins_builtin.shell import BashTool
+from plugins_builtin.shell import BashTool, Plugin
 from tests.plugins_builtin.test_shell import make_call, make_context
 
 BASH = shutil.which("bash") or "bash"
@@ -30,8 +34,8 @@ def test_the_login_files_run_once_and_every_command_sees_what_they_set(tmp_path:
 
     async def session() -> list[str]:
         tool = BashTool()
-        tool.warm()
-        tool.warm()
+        tool.warm(tmp_path)
+        tool.warm(tmp_path)
         outputs = [await tool.invoke(make_call('printf %s "$TOOL_PATH"'), make_context(tmp_path)) for _ in range(3)]
         return [output.text for output in outputs]
 
@@ -70,10 +74,9 @@ def test_a_login_shell_for_every_command_runs_the_files_each_time(tmp_path: Path
     (home / ".bash_profile").write_text("echo ran >> ~/count\n")
 
     async def session() -> None:
-        tool = BashTool(login=True)
-        tool.warm()
+        tool = BashTool()
         for _ in range(2):
-            await tool.invoke(make_call("true"), make_context(tmp_path))
+            await tool.invoke(make_call("true"), replace(make_context(tmp_path), login_shell=True))
 
     asyncio.run(session())
     assert (home / "count").read_text() == "ran\nran\n"
@@ -124,3 +127,57 @@ def test_login_files_are_never_killed_half_way(home: Path) -> None:
             break
         threading.Event().wait(0.05)
     assert (home / "done").read_text() == "ended\n"
+
+
+def put_canary(folder: Path, name: str, touched: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\ntouch '{touched}'\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("entry", ["{ws}", "{ws}/bin", "{link}", "", ".", "bin"])
+def test_a_bash_of_the_workspace_is_never_started(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    workspace, touched = tmp_path / "ws", tmp_path / "touched"
+    for folder in (workspace, workspace / "bin"):
+        put_canary(folder, "bash", touched)
+    (tmp_path / "link").symlink_to(workspace / "bin")
+    monkeypatch.chdir(workspace)
+    first = entry.format(ws=workspace, link=tmp_path / "link")
+    monkeypatch.setenv("PATH", f"{first}{os.pathsep}{os.environ['PATH']}")
+    (home / ".bash_profile").write_text("echo ran >> ~/count\n")
+
+    async def session() -> str:
+        plugin = Plugin()
+        (contribution,) = plugin.contribute_tools()
+        plugin.on_session_started(SessionFacts(id="session", workspace=workspace, approval=ApprovalMode.DEFAULT))
+        plugin.on_turn_started(TurnFacts(text="x", mode=Catalog.WORK))
+        for _ in range(200):
+            if (home / "count").exists() or touched.exists():
+                break
+            await asyncio.sleep(0.05)
+        return (await contribution.tool.invoke(make_call("echo ran"), make_context(workspace))).text
+
+    assert asyncio.run(session()) == "ran\n(exit 0)"
+    assert (home / "count").read_text() == "ran\n"
+    assert not touched.exists()
+
+
+def test_no_program_of_the_workspace_is_started_when_the_login_files_put_it_first(tmp_path: Path, home: Path) -> None:
+    put_canary(tmp_path / "bin", "env", tmp_path / "touched")
+    (home / ".bash_profile").write_text(f"export PATH='{tmp_path}/bin':$PATH LOGIN=set\n")
+    output = asyncio.run(BashTool().invoke(make_call("echo $LOGIN"), make_context(tmp_path)))
+    assert output.text == "set\n(exit 0)"
+    assert not (tmp_path / "touched").exists()
+
+
+def test_without_another_bash_the_one_of_the_workspace_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_canary(tmp_path, "bash", tmp_path / "touched")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    output = asyncio.run(BashTool().invoke(make_call("true"), make_context(tmp_path)))
+    assert output.failed
+    assert "bash was not found" in output.text
+    assert not (tmp_path / "touched").exists()

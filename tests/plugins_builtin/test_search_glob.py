@@ -101,3 +101,22 @@ def test_nothing_outside_is_named_without_approval(session: Session) -> None:
 def test_a_name_with_control_characters_is_shown_harmless(session: Session) -> None:
     (session.workspace / "a\x1b]0;x\n.txt").touch()
     assert glob(session, "*.txt") == ["a\\x1b]0;x\\n.txt"]
+
+
+def test_approval_of_a_folder_outside_is_none_for_what_lies_beside_it(session: Session) -> None:
+    other, beside = session.workspace.parent / "other", session.workspace.parent / "other-2"
+    for folder in (other / "sub", beside):
+        folder.mkdir(parents=True)
+    for file in (other / "f", other / "sub/f", beside / "f"):
+        file.touch()
+    (other / "link").symlink_to(beside / "f")
+    (other / "folder").symlink_to(beside)
+    session.write("f")
+    session.permitted = frozenset({str(other)})
+    for pattern in ("../other-2/*", "../*/f", f"{beside}/*", "/*", "~/*", "folder/*", "sub/../../other-2/f*"):
+        assert "f\n" not in refusal(session, pattern, str(other))
+    assert sorted(glob(session, "**", str(other))) == [str(other / "f"), str(other / "sub/f")]
+    assert glob(session, "sub/../f*", str(other)) == [str(other / "f")]
+    assert glob(session, f"{session.workspace}/*", str(other)) == ["f"]
+    session.permitted |= {str(beside / "f")}
+    assert str(other / "link") in glob(session, "*", str(other))

@@ -55,3 +55,14 @@ def test_links_out_and_folders_outside_are_not_shown(session: Session) -> None:
     assert session.call(TreeTool()).text == "./\n(2 entries ignored, special or not to be shown.)"
     for path in ("out", "..", "missing"):
         assert session.call(TreeTool(), path=path).failed
+
+
+def test_a_link_out_of_an_approved_folder_outside_is_not_shown(session: Session) -> None:
+    other = session.workspace.parent / "other"
+    other.mkdir()
+    (session.workspace.parent / "secret").touch()
+    (other / "f").touch()
+    (other / "link").symlink_to("../secret")
+    session.permitted = frozenset({str(other)})
+    text = session.call(TreeTool(), path=str(other)).text
+    assert text == f"{other}/\n  f\n(1 entry ignored, special or not to be shown.)"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -15,6 +18,22 @@ from tests.plugins_builtin.shell_rows import FORBIDDEN, HARMLESS, PRIVILEGED
 WORKSPACE = Authority.WORKSPACE
 OUTSIDE = Authority.OUTSIDE_WORKSPACE
 NETWORK = Authority.NETWORK
+FILE_NAMES = (
+    "plain.py",
+    "-L",
+    "-c",
+    "--files0-from=l",
+    "--",
+    "@l",
+    "id_rsa",
+    "a b",
+    "a[b]c",
+    "x=..",
+    "x:..",
+    "é",
+    ".env",
+)
+LINKS = {"k1": "../../.ssh/x", "out.d": "/etc", "hook": "../.git/hooks/x", ".hidden": "/etc/hosts", "loop": "loop"}
 ESCALATION = Authority.PRIVILEGED_ESCALATION
 
 
@@ -24,6 +43,18 @@ def fence(tmp_path_factory: pytest.TempPathFactory) -> Fence:
     for name in ("user/project/.git/hooks", "user/project/src", "user/project/deep/er", "user/crystal", "user/.ssh"):
         (folder / name).mkdir(parents=True)
     workspace = folder / "user/project"
+    for name in ("tools", "keys", "options", "lists", "names/.git", "names/sub"):
+        (workspace / name).mkdir(parents=True)
+    for name in ("keyring", "keys/a"):
+        (workspace / name).symlink_to(folder / "user/.ssh/x")
+    (workspace / "id_rsa").touch()
+    (folder / "user/.netrc").touch()
+    (workspace / "tools/pre-commit").symlink_to("../.git/hooks/pre-commit")
+    (workspace / "tools/leaves").symlink_to("/etc/hosts")
+    for name in ("options/-L", "lists/@names", *(f"names/{name}" for name in FILE_NAMES)):
+        (workspace / name).touch()
+    for name, target in LINKS.items():
+        (workspace / "names" / name).symlink_to(target)
     (workspace / "out").symlink_to(folder)
     (workspace / "hooks").symlink_to(workspace / ".git/hooks")
     (workspace / "src/leave").symlink_to("/etc")
@@ -71,6 +102,18 @@ def test_ruin_and_credentials_are_forbidden(fence: Fence, command: str) -> None:
         ("wc -l < ../x", WORKSPACE | OUTSIDE),
         ("cp a /tmp", WORKSPACE | OUTSIDE),
         ("cp -t/tmp a", WORKSPACE | OUTSIDE),
+        ("cp leaves tools", WORKSPACE | OUTSIDE),
+        ("mv src/leaves a tools/", WORKSPACE | OUTSIDE),
+        ("cp x ./o*", WORKSPACE | OUTSIDE),
+        ("cat ./[o]/s", WORKSPACE),
+        ("cat ou?", WORKSPACE | OUTSIDE),
+        ("ls src/*", WORKSPACE | OUTSIDE),
+        ("ls .*", WORKSPACE | OUTSIDE),
+        ("cd src && ls l*", WORKSPACE | OUTSIDE),
+        ("cd src; ls l*", WORKSPACE | OUTSIDE),
+        ("grep le* src/l*", WORKSPACE | OUTSIDE),
+        ("find . -name t -newer o*", WORKSPACE | OUTSIDE),
+        ("rg -g o* x", WORKSPACE | OUTSIDE),
         ("grep x -r /etc", WORKSPACE | OUTSIDE),
         ("find / -name x", WORKSPACE | OUTSIDE),
         ("du -X/etc/x .", WORKSPACE | OUTSIDE),
@@ -103,7 +146,10 @@ def test_what_a_command_reaches_is_named(fence: Fence, command: str, authority: 
     assert found.risk is not Risk.READ
 
 
-@pytest.mark.parametrize("command", ["cat ~root/x", "cat /etc/*", "cat src/*/../../../x"])
+@pytest.mark.parametrize(
+    "command",
+    ["cat ~root/x", "cat /etc/host*", "cat src/*/../../../x", "cp x ./o*", "cat ./[o]/s", "cat x=~/q*", "cat x=~q*"],
+)
 def test_patterns_and_names_of_other_users_outside_are_privileged(fence: Fence, command: str) -> None:
     assert classify(command, fence).risk is Risk.PRIVILEGED
 
@@ -220,3 +266,53 @@ def test_a_long_line_is_judged_in_little_work(fence: Fence) -> None:
     words = 1_000
     classify_command("cd a; " * 500 + "ls " + "b " * words, counting)
     assert counting.resolved < 30 * (words + 500)
+
+
+READERS = [
+    "cat", "ls", "wc -l", "md5sum", "du", "strings", "stat", "echo", "sort", "grep x", "grep", "rg x", "find", "file",
+    "git diff --", "git log", "diff plain.py", "sed -n 1p", "test -f", "pytest", "cut -f 1", "find . -name",
+]  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    reader=st.sampled_from(READERS),
+    name=st.sampled_from([*FILE_NAMES, *LINKS, ".git", "sub"]),
+    way=st.sampled_from([("", "names/"), ("cd names && ", ""), ("cd names; ", "./"), ("", "{ws}/names/")]),
+    sign=st.sampled_from(["*", "?", "[{}]"]),
+    data=st.data(),
+)
+def test_a_pattern_is_as_bad_as_every_name_it_meets(
+    fence: Fence, reader: str, name: str, way: tuple[str, str], sign: str, data: st.DataObject
+) -> None:
+    entered, folder = way
+    start = data.draw(st.integers(min_value=name.startswith("."), max_value=len(name) - 1))
+    end = data.draw(st.integers(min_value=start + 1, max_value=len(name)))
+    signs = (
+        "*" if sign == "*" else "".join("?" if sign == "?" or not it.isalnum() else f"[{it}]" for it in name[start:end])
+    )
+    quoted = [shlex.quote(part) if part else "" for part in (name[:start], name[end:])]
+    met = classify(f"{entered}{reader} {folder}{quoted[0]}{signs}{quoted[1]}", fence)
+    written = classify(f"{entered}{reader} {folder}{shlex.quote(name)}", fence)
+    assert met.risk >= written.risk
+    assert met.authority | written.authority == met.authority
+
+
+def test_a_pattern_over_a_huge_folder_is_privileged_and_few_names_are_looked_at(tmp_path: Path) -> None:
+    workspace = tmp_path.resolve()
+    (workspace / "many").mkdir()
+    for number in range(6_000):
+        (workspace / f"many/{number}").touch()
+    fence = Fence(workspace=workspace, home=workspace / "home", user_home=workspace / "user")
+    assert classify("ls many/*", fence).risk is Risk.WRITE
+    assert classify("ls many/1* many/2*", fence).risk is Risk.PRIVILEGED
+    for number in range(6_000, 10_001):
+        (workspace / f"many/{number}").touch()
+    assert classify("ls many/x*", fence).risk is Risk.PRIVILEGED
+
+
+def test_a_copy_with_countless_places_is_privileged(fence: Fence) -> None:
+    sources = " ".join(f"a{number}" for number in range(100))
+    targets = " ".join(f"-t b{number}" for number in range(100))
+    assert classify(f"cp {sources} b", fence).risk is Risk.WRITE
+    assert classify(f"cp {targets} {sources}", fence).risk is Risk.PRIVILEGED
