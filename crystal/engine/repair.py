@@ -30,6 +30,7 @@ def arrange(items: Iterable[ModelItem], new_id: Callable[[str], str]) -> Repaire
     ordered: list[ModelItem | _Slot] = []
     waiting: dict[str, list[_Slot]] = {}
     batch: list[_Slot] = []
+    is_answered = False
     dropped = 0
     for item in items:
         if isinstance(item, ToolResultItem):
@@ -38,15 +39,20 @@ def arrange(items: Iterable[ModelItem], new_id: Callable[[str], str]) -> Repaire
                 dropped += 1
             else:
                 slot.result = item
+                is_answered = True
             continue
         if isinstance(item, ToolCallItem):
+            if is_answered:
+                # A call behind a result belongs to the next round, also when the model said nothing in between.
+                ordered.extend(batch)
+                batch, is_answered = [], False
             slot = _Slot(item)
             batch.append(slot)
             waiting.setdefault(item.call_id, []).append(slot)
             ordered.append(item)
             continue
         ordered.extend(batch)
-        batch = []
+        batch, is_answered = [], False
         ordered.append(item)
     ordered.extend(batch)
     added: list[ToolResultItem] = []

@@ -190,3 +190,15 @@ def test_a_finished_call_is_stored_when_it_is_announced(crystaler: Crystaler) ->
 
     assert crystaler.run("do it", "--approval", "full", listener=look).exit_code == 0
     assert missing == []
+
+
+def test_a_resumed_session_sends_what_was_sent_before(crystaler: Crystaler) -> None:
+    """The transcript is append-only: a provider's cache and its replay checks depend on the exact prefix."""
+    crystaler.makefile("a.txt", "old\n")
+    silent = [{"toolCalls": [{"name": "read", "arguments": {"path": "a.txt", "limit": n}}]} for n in range(1, 4)]
+    crystaler.script([*silent, {"text": "Done."}])
+    first = crystaler.run("read it")
+    crystaler.script([{"text": "Still here."}])
+    second = crystaler.run("go on", "-r", first.session_id)
+    before = first.requests[-1].items
+    assert second.requests[0].items[: len(before)] == before

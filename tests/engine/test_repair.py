@@ -168,3 +168,19 @@ def test_a_stored_repair_names_its_own_call_when_ids_repeat() -> None:
 
 def test_an_empty_session_stays_empty() -> None:
     assert arrange([], ids()).items == ()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 3)), max_size=6))
+def test_a_whole_transcript_is_left_as_it_is(rounds: list[tuple[bool, int]]) -> None:
+    """Rounds in which the model said nothing but calls stay rounds of their own."""
+    items: list[ModelItem] = [user("go")]
+    for number, (says, count) in enumerate(rounds):
+        if says:
+            items.append(AssistantItem(id=f"text{number}", text="said"))
+        names = [f"{number}-{index}" for index in range(count)]
+        items += [call(name, f"call{name}", "read") for name in names]
+        items += [ToolResultItem(id=f"result{name}", call_id=name, name="read", text="x") for name in names]
+    arranged = arrange(items, ids())
+    assert arranged.items == tuple(items)
+    assert arranged.added == ()
+    assert arranged.dropped == 0
