@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -228,10 +229,9 @@ def test_a_store_that_fails_mid_turn_still_ends_the_output_whole(crystaler: Crys
 
     def lock_out(event: object) -> None:
         if isinstance(event, StepStarted):
-            import sqlite3
-
-            with sqlite3.connect(crystaler.home / "sessions.db") as other:
-                other.execute("DROP TABLE items")
+            other = sqlite3.connect(crystaler.home / "sessions.db")
+            other.execute("DROP TABLE items")
+            other.close()
 
     result = crystaler.run("go", "--format", "json", listener=lock_out)
     assert result.exit_code == 1

