@@ -65,10 +65,16 @@ def classify_command(command: str, fence: Places) -> Classification:
     judge = _Judge(fence)
     line = read_line(command)
     judge.line(line, 0)
-    if line.unclear or not line.pipelines:
+    if line.unclear or not line.pipelines or _moves_before_others(line):
         judge.raise_to(Risk.PRIVILEGED)
         judge.names(_PROGRAM_NAME.findall(line.rest))
     return Classification(risk=judge.risk, authority=judge.authority, summary=one_line(command.strip()))
+
+
+def _moves_before_others(line: ShellLine) -> bool:
+    """Whether commands follow a ``mv``: they are judged by places as they are now, which the move changes."""
+    commands = [command for pipeline in line.pipelines for command in pipeline.commands]
+    return any(word.text.rpartition("/")[2] == "mv" for command in commands[:-1] for word in command.words[:1])
 
 
 class _Judge:

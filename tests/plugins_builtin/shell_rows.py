@@ -239,6 +239,10 @@ PRIVILEGED = [
     "cp --target-directory=tools pre-commit",
     "cp pre-commit a tools",
     "cd tools && mv ../a/pre-commit .",
+    # what follows a move would be judged by where things were before it
+    "mv a c && cat c/link",
+    "mv a c; ls",
+    "mv a c | cat",
     # wrappers, runners, reserved words and unknown programs
     "timeout 5 git log",
     "nice ls",
