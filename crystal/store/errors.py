@@ -73,6 +73,4 @@ class SessionBusy(StoreError):
         self.session_id = session_id
         self.process = process
         owner = f" (process {process})" if process else ""
-        super().__init__(
-            f"session {session_id} is open in another crystal{owner}; close it there, or fork the session to go on here"
-        )
+        super().__init__(f"session {session_id} is open in another crystal{owner}; close it there to go on here")

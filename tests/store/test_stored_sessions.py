@@ -143,8 +143,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(home: Home, store: 
         writer.send_signal(signal.SIGKILL)
         writer.communicate()
     assert str(raised.value) == (
-        f"session s1 is open in another crystal (process {writer.pid}); "
-        "close it there, or fork the session to go on here"
+        f"session s1 is open in another crystal (process {writer.pid}); close it there to go on here"
     )
     store.claim("s1")
 
