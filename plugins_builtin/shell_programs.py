@@ -10,34 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from plugins_builtin.shell_options import (
+    ANY_OPTIONS,
+    FOLLOWING,
+    GIT_VERBS,
+    OPTIONS,
+    TEXT_PROGRAMS,
+    Options,
+    names_of,
+)
 from plugins_builtin.shell_words import Word
-
-
-def _names(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-class Options(NamedTuple):
-    """The options of one program that are understood; any other one makes a call unsure.
-
-    :param flags: letters without a value.
-    :param valued: letters with a value that names no file.
-    :param files: letters with a value that names a file.
-    :param longs: long options without their dashes; a value after ``=`` is taken for a path.
-    :param writes: whether operands may be written.
-    :param pattern: whether the first operand is a pattern and no path.
-    :param moves: whether operands are written into the last one or into a file option's folder under their own names.
-    :param compares: whether files inside an operand that is a folder are read, through links too.
-    """
-
-    flags: str = ""
-    valued: str = ""
-    files: str = ""
-    longs: frozenset[str] = frozenset()
-    writes: bool = False
-    pattern: bool = False
-    moves: bool = False
-    compares: bool = False
 
 
 class Reach(NamedTuple):
@@ -63,122 +45,14 @@ class Parsed(NamedTuple):
     letters: frozenset[str]
 
 
-TEXT_PROGRAMS = _names(": echo true false exit sleep seq basename dirname pwd type tr")
-"""Their words are text: no file is opened and no option writes or starts anything."""
-
-ANY_OPTIONS = _names(
-    "ls cat wc head tail stat du df cmp nl tac rev realpath readlink md5sum sha1sum sha256sum sha512sum cksum "
-    "which paste comm od hexdump strings fold expand unexpand whoami id uname"
-)
-"""They only read, whatever their options are."""
-
 ARRIVALS = 5_000
 """Most places one call may copy or move to before it is not judged harmless."""
 
-_CHECKS = ("c", ("--check",))
-
-FOLLOWING: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "ls": ("L", ("--dereference",)),
-    "du": ("L", ("--dereference", "--files0-from")),
-    "wc": ("", ("--files0-from",)),
-    "md5sum": _CHECKS,
-    "sha1sum": _CHECKS,
-    "sha256sum": _CHECKS,
-    "sha512sum": _CHECKS,
-    "cksum": _CHECKS,
-}
-"""Letters and long options that lead from the named paths on to others: through links or through a list of names."""
-
-_GREP = Options(
-    "EFGPHLUVTZabchilnoqrsvwxyz",
-    "ABCDdm",
-    "",
-    _names(
-        "extended-regexp fixed-strings perl-regexp ignore-case invert-match word-regexp line-regexp count "
-        "files-with-matches files-without-match max-count only-matching quiet silent no-messages line-number "
-        "with-filename no-filename recursive include exclude exclude-dir context after-context "
-        "before-context color colour text null"
-    ),
-    pattern=True,
-)
-
-OPTIONS: Mapping[str, Options] = {
-    "grep": _GREP,
-    "egrep": _GREP,
-    "fgrep": _GREP,
-    "rg": Options(
-        "FHINPSUabcilnopqsuvwx.0",
-        "ABCEMdgjmtT",
-        "",
-        _names(
-            "fixed-strings ignore-case smart-case case-sensitive invert-match word-regexp line-regexp "
-            "count count-matches files-with-matches files-without-match max-count only-matching quiet no-messages "
-            "line-number no-line-number with-filename no-filename hidden no-ignore no-ignore-vcs "
-            "glob iglob type type-not context after-context before-context color heading no-heading "
-            "multiline pcre2 sort max-depth json stats trim no-config vimgrep column"
-        ),
-        pattern=True,
-    ),
-    "sort": Options("bdfghiMnRrVcCmsuz", "kt", "", _names("reverse unique numeric-sort version-sort check key")),
-    "uniq": Options("cdDiuz", "fsw", "", _names("count repeated unique ignore-case"), writes=True),
-    "diff": Options(
-        "abBcdeEiNqstTuUwyZ0123456789", "C", "", _names("unified brief color ignore-all-space"), compares=True
-    ),
-    "file": Options("bikLhr0", "", "", _names("brief mime mime-type mime-encoding")),
-    "base64": Options("dDi", "w", "", _names("decode wrap ignore-garbage")),
-    "cut": Options("ns", "bcdf"),
-    "date": Options("uRI", "d", "r", _names("utc date iso-8601 rfc-3339 reference")),
-    "touch": Options("acmh", "dt", "r", _names("no-create date reference"), writes=True),
-    "mkdir": Options("pv", "m", "", _names("parents mode verbose"), writes=True),
-    "cp": Options(
-        "fnpvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True, moves=True
-    ),
-    "mv": Options(
-        "fnvuiT", "", "t", _names("force no-clobber update verbose target-directory"), writes=True, moves=True
-    ),
-    "pytest": Options(
-        "qvxslhV",
-        "kmnrpW",
-        "",
-        _names(
-            "quiet verbose exitfirst maxfail lf last-failed ff failed-first nf sw stepwise co collect-only "
-            "durations tb no-header no-summary disable-warnings strict-markers showlocals capture color "
-            "cov cov-report version help setup-show dist numprocesses timeout ignore deselect import-mode "
-            "no-cov markers fixtures"
-        ),
-    ),
-}
-
-_DIFF = _names(
-    "stat numstat shortstat name-only name-status oneline graph all decorate no-color color word-diff "
-    "cached staged patch no-patch since until after before author grep max-count follow pretty format "
-    "abbrev-commit abbrev date merges no-merges first-parent reverse summary diff-filter find-renames "
-    "ignore-all-space ignore-space-change no-ext-diff no-textconv no-renames unified minimal patience "
-    "histogram left-right merge-base exit-code quiet check binary full-index raw topo-order branches tags "
-    "remotes skip no-decorate"
-)
-_GIT_DIFF = Options("pusUwbMCBDiEFqvzcmrtRa0123456789", "nSGL", "", _DIFF)
-
-GIT_VERBS: Mapping[str, Options] = {
-    "status": Options("sbuvzno", "", "", _names("short porcelain branch untracked-files ignored verbose show-stash")),
-    "diff": _GIT_DIFF,
-    "log": _GIT_DIFF,
-    "show": _GIT_DIFF,
-    "blame": Options("wMCeslbtp", "L", "", _names("porcelain date")),
-    "ls-files": Options(
-        "comdstuvz", "x", "", _names("cached others modified deleted exclude-standard stage full-name")
-    ),
-    "rev-parse": Options("", "", "", _names("abbrev-ref short show-toplevel is-inside-work-tree verify git-dir quiet")),
-    "describe": Options("", "", "", _names("tags always dirty long abbrev all")),
-    "shortlog": Options("sne", "", "", _names("summary numbered email all")),
-}
-"""Verbs that only read the repository; ``branch`` and ``remote`` are read apart."""
-
-_FIND_TESTS = _names(
+_FIND_TESTS = names_of(
     "-name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime -mmin -ctime "
     "-cmin -atime -amin -perm -user -group -links -printf -regextype"
 )
-_FIND_FLAGS = _names(
+_FIND_FLAGS = names_of(
     "-not -o -or -a -and ! ( ) , -print -print0 -prune -empty -executable -readable -writable -xdev -mount "
     "-ls -quit -depth -true -false -daystart"
 )

@@ -21,7 +21,9 @@ def printed(name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_every_schema_is_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    jsonschema.Draft202012Validator.check_schema(printed(name, capsys))
+    schema = printed(name, capsys)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 def test_every_line_of_a_run_holds_to_the_published_schema(

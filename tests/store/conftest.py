@@ -19,8 +19,8 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def store(home: Home) -> Iterator[SessionStore]:
-    """An open store with one session, ``s1`` of ``/work/one``."""
+    """An open store with one session, ``s1`` of ``/ws/one``."""
     opened = SessionStore.open(home)
-    opened.create(SessionRecord(id="s1", workspace="/work/one", created=100.0, updated=100.0))
+    opened.create(SessionRecord(id="s1", workspace="/ws/one", created=100.0, updated=100.0))
     yield opened
     opened.close()

@@ -10,8 +10,8 @@ import pytest
 from crystal.store.home import Home, HomeFileError
 from crystal.store.permissions import Grant, add_grant, load_grants, remove_grant
 
-TOOL = Grant(workspace="/work/one", origin="toolset:home/Acme.Tools", tool="acme_deploy")
-COMMAND = Grant(workspace="/work/one", origin="builtin:shell", tool="bash", command="npm ci")
+TOOL = Grant(workspace="/ws/one", origin="toolset:home/Acme.Tools", tool="acme_deploy")
+COMMAND = Grant(workspace="/ws/one", origin="builtin:shell", tool="bash", command="npm ci")
 
 
 def test_no_file_means_no_grants_and_none_is_made(home: Home) -> None:
@@ -26,8 +26,8 @@ def test_grants_come_back_in_order_from_a_private_file(home: Home) -> None:
     assert stat.S_IMODE(home.permissions_file.stat().st_mode) == 0o600
     assert json.loads(home.permissions_file.read_bytes()) == {
         "grants": [
-            {"workspace": "/work/one", "origin": "toolset:home/Acme.Tools", "tool": "acme_deploy"},
-            {"workspace": "/work/one", "origin": "builtin:shell", "tool": "bash", "command": "npm ci"},
+            {"workspace": "/ws/one", "origin": "toolset:home/Acme.Tools", "tool": "acme_deploy"},
+            {"workspace": "/ws/one", "origin": "builtin:shell", "tool": "bash", "command": "npm ci"},
         ]
     }
 

@@ -12,10 +12,10 @@ from crystal.store.home import Home
 from crystal.store.sessions import SessionBusy, SessionRecord, SessionStore, StoreError, UnknownSession
 from crystal.types.items import UserItem
 
-FIRST = SessionRecord(id="s1", workspace="/work/one", created=100.0, updated=100.0)
+FIRST = SessionRecord(id="s1", workspace="/ws/one", created=100.0, updated=100.0)
 OTHER = SessionRecord(
     id="abc-1",
-    workspace="/work/two",
+    workspace="/ws/two",
     title="Mend the gate",
     provider="openai",
     model="gpt",
@@ -89,10 +89,10 @@ def test_lists_show_the_last_used_first(store: SessionStore) -> None:
     store.create(OTHER)
     store.create(dataclasses.replace(OTHER, id="abc-2", updated=70.0))
     assert [record.id for record in store.list(None, 10)] == ["s1", "abc-2", "abc-1"]
-    assert [record.id for record in store.list("/work/two", 10)] == ["abc-2", "abc-1"]
+    assert [record.id for record in store.list("/ws/two", 10)] == ["abc-2", "abc-1"]
     assert [record.id for record in store.list(None, 2)] == ["s1", "abc-2"]
     store.touch("abc-1", now=200.0)
-    latest = store.latest("/work/two")
+    latest = store.latest("/ws/two")
     assert latest is not None
     assert (latest.id, latest.updated) == ("abc-1", 200.0)
     assert store.latest("/work") is None
@@ -109,7 +109,7 @@ def test_touching_changes_only_what_is_given(store: SessionStore) -> None:
 
 
 def test_a_workspace_whose_name_is_not_utf8_is_found_again(store: SessionStore) -> None:
-    workspace = os.fsdecode(b"/work/caf\xe9")
+    workspace = os.fsdecode(b"/ws/caf\xe9")
     store.create(dataclasses.replace(OTHER, workspace=workspace))
     latest = store.latest(workspace)
     assert latest is not None

@@ -60,7 +60,9 @@ def is_accepted(script: Any) -> bool:
 
 
 def test_the_schema_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(json.loads(json.dumps(SCRIPT_SCHEMA)))
+    schema = json.loads(json.dumps(SCRIPT_SCHEMA))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["type"] == "object"
 
 
 @pytest.mark.parametrize(
