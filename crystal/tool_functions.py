@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+from crystal.types._readonly import thaw
 from crystal.types.approval import Authority, Risk
 from crystal.types.tools import Catalog, ToolCall, ToolContext, ToolContribution, ToolDefinition, ToolOutput
+
+if TYPE_CHECKING:
+    import pydantic
 
 ToolFunction = Callable[..., "str | ToolOutput | Awaitable[str | ToolOutput]"]
 
@@ -19,18 +23,42 @@ class ToolFunctionError(TypeError):
 class FunctionTool:
     """A tool that runs a function; made by :func:`tool`, returned from ``contribute_tools`` by :meth:`contribution`."""
 
-    def __init__(self, function: ToolFunction, definition: ToolDefinition, takes_context: bool) -> None:
+    def __init__(self, function: ToolFunction, described: _Described) -> None:
         self._function = function
-        self._takes_context = takes_context
-        self.definition = definition
+        self._described = described
+        self.definition = described.definition
 
     async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
-        """Call the function with the arguments of ``call``; text becomes a successful output."""
-        extra = {"context": context} if self._takes_context else {}
-        result = self._function(**call.arguments, **extra)
+        """Call the function with values of the types it is annotated with; text becomes a successful output."""
+        import pydantic
+
+        described = self._described
+        try:
+            values = described.model.model_validate(thaw(call.arguments))
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the arguments"
+            return ToolOutput(text=f"'{call.name}' cannot use {place}: {first['msg']}.", failed=True)
+        arguments: dict[str, Any] = {name: getattr(values, field) for name, field in described.fields.items()}
+        if described.takes_context:
+            arguments["context"] = context
+        result = self._function(**arguments)
         if inspect.isawaitable(result):
             result = await result
         return result if isinstance(result, ToolOutput) else ToolOutput(text=str(result))
+
+
+class _Described(NamedTuple):
+    """What a function says about itself.
+
+    :param model: the pydantic model of its arguments.
+    :param fields: parameter names to fields of the model, whose own names cannot clash with anything.
+    """
+
+    definition: ToolDefinition
+    model: type[pydantic.BaseModel]
+    fields: dict[str, str]
+    takes_context: bool
 
 
 @overload
@@ -65,10 +93,10 @@ def tool(
     """
 
     def make(target: ToolFunction) -> ToolContribution:
-        definition, takes_context = _describe(target)
+        described = _describe(target)
         return ToolContribution(
-            name=definition.name,
-            tool=FunctionTool(target, definition, takes_context),
+            name=described.definition.name,
+            tool=FunctionTool(target, described),
             catalogs=catalogs,
             risk=risk,
             authority=authority,
@@ -78,13 +106,14 @@ def tool(
     return make if function is None else make(function)
 
 
-def _describe(function: ToolFunction) -> tuple[ToolDefinition, bool]:
+def _describe(function: ToolFunction) -> _Described:
     import pydantic
 
     name = function.__name__
     description = inspect.getdoc(function)
     if not description:
         raise ToolFunctionError(f"{name}() needs a docstring: it is the description the model reads")
+    names: dict[str, str] = {}
     fields: dict[str, Any] = {}
     parameters = inspect.signature(function, eval_str=True).parameters
     for parameter in parameters.values():
@@ -97,11 +126,17 @@ def _describe(function: ToolFunction) -> tuple[ToolDefinition, bool]:
         ):
             raise ToolFunctionError(f"{name}() needs an annotated, named parameter instead of {parameter.name!r}")
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (parameter.annotation, default)
+        names[parameter.name] = f"field_{len(names)}"
+        fields[names[parameter.name]] = (parameter.annotation, pydantic.Field(default, alias=parameter.name))
     model = pydantic.create_model(name, __config__=pydantic.ConfigDict(extra="forbid"), **fields)
     schema = _without_titles(model.model_json_schema())
     schema.setdefault("properties", {})
-    return ToolDefinition(name=name, description=description, schema=schema), "context" in parameters
+    return _Described(
+        definition=ToolDefinition(name=name, description=description, schema=schema),
+        model=model,
+        fields=names,
+        takes_context="context" in parameters,
+    )
 
 
 def _without_titles(schema: dict[str, Any]) -> dict[str, Any]:

@@ -86,3 +86,43 @@ def test_plain_and_async_functions_text_and_outputs(crystaler: Crystaler) -> Non
     assert "$.times" in second.output
     assert second.failed
     assert (third.output, third.failed) == ("workspace", True)
+
+
+def test_arguments_arrive_as_the_types_they_are_annotated_with(crystaler: Crystaler) -> None:
+    crystaler.makeplugin(
+        "Typed",
+        """
+        from __future__ import annotations
+
+        import enum
+        from pathlib import Path
+
+        import crystal
+        import pydantic
+        from crystal import Risk, hookimpl
+
+        class Color(enum.Enum):
+            RED = "red"
+
+        class Point(pydantic.BaseModel):
+            x: int
+            y: int = 2
+
+        @crystal.tool(risk=Risk.READ)
+        def typed(path: Path, color: Color, point: Point, names: set[str], _private: str, schema: str = "s") -> str:
+            "Show the types."
+            return f"{path.name} {color.name} {point.x + point.y} {sorted(names)} {_private} {schema}"
+
+        @hookimpl
+        def contribute_tools():
+            return [typed]
+        """,
+    )
+    arguments = {"path": "a/b.txt", "color": "red", "point": {"x": 1}, "names": ["b", "a"], "_private": "p"}
+    broken = {**arguments, "point": {"x": "one"}}
+    crystaler.script(
+        [{"toolCalls": [{"name": "typed", "arguments": each} for each in (arguments, broken)]}, {"text": "Done."}]
+    )
+    first, second = crystaler.run().calls
+    assert first.output == "b.txt RED 3 ['a', 'b'] p s"
+    assert second.failed

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from crystal._version import VERSION
 from crystal.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from crystal.store.home import Home
 
 COMMANDS = {
     "demo": ("crystal.cli.demo", "A scripted tour in a temporary workspace; no key, no network."),
@@ -76,10 +79,12 @@ def run_command_line(arguments: Sequence[str]) -> int:
     return int(result or 0)
 
 
-def report_failure(error: Exception, stream: TextIO) -> int:
+def report_failure(error: Exception, stream: TextIO, home: Home | None = None) -> int:
     """Write one line about an error and return its exit code.
 
     Expected errors know their exit code and are one sentence; the traceback of others goes to the log.
+
+    :param home: whose log, when none was started; else the one that the environment names.
     """
     from crystal.cli.safe_text import safe_text
 
@@ -96,7 +101,7 @@ def report_failure(error: Exception, stream: TextIO) -> int:
     from crystal.cli.log import start_log
     from crystal.store.home import locate_home
 
-    start_log(locate_home(None, os.environ), verbose=False, environ=os.environ)
+    start_log(home or locate_home(None, os.environ), verbose=False, environ=os.environ)
     logging.getLogger("crystal").error("unexpected error", exc_info=error)
     stream.write(
         f"crystal: unexpected {type(error).__name__}: {safe_text(str(error))}. This is a fault of crystal itself; "

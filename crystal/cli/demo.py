@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from crystal.cli.printers.readable import ReadablePrinter
-from crystal.cli.task import TaskEnded, TaskRequest, contained_output, run_task
+from crystal.cli.task import TaskEnded, TaskRequest, contained_output, execute_task
 from crystal.cli.why import describe
 from crystal.engine.answers import Approve
 from crystal.engine.preflight import SessionOptions
@@ -133,7 +133,7 @@ def command() -> int:
         (workspace / "test_till.py").write_text(TEST, "utf-8")
         home = Home(root=root / "home")
         with contained_output():
-            ended = asyncio.run(run_task(_request(workspace, home, printer)))
+            ended = execute_task(_request(workspace, home, printer))
         _show_session(home, ended, printer)
     return ended.exit_code
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.metadata
 import os
 import platform
@@ -13,6 +12,7 @@ import click
 
 from crystal._version import VERSION
 from crystal.cli.exit_codes import ExitCode
+from crystal.cli.loop import run_to_end
 from crystal.cli.safe_text import safe_text
 from crystal.host.build import HostOptions, build_host
 from crystal.store.config import load_config
@@ -43,7 +43,7 @@ def _installation() -> list[tuple[bool, str, str]]:
         (True, "crystal", f"{VERSION} with {versions}"),
         (shutil.which("bash") is not None, "bash", shutil.which("bash") or "not found on PATH; the bash tool needs it"),
     ]
-    host = asyncio.run(build_host(HostOptions()))
+    host = run_to_end(build_host(HostOptions()))
     notes = host.notes.all
     loaded = f"{len(host.plugins.names)} plugins, {len(host.tools)} tools, {len(host.factories)} protocols"
     rows.append((not notes, "host", "; ".join(note.text for note in notes) or loaded))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import inspect
+import json
 import sys
 
 import click
 
 from crystal.cli.listing import listing_option, print_rows
+from crystal.cli.loop import run_to_end
 from crystal.hookspecs.pending import PENDING
 from crystal.host.build import Host, HostOptions, build_host
 from crystal.host.manager import HookSpecification
@@ -20,7 +21,7 @@ from crystal.host.manager import HookSpecification
 @listing_option
 def command(name: str | None, form: str) -> None:
     """List the hooks with their live implementations in call order; with NAME, show one in full."""
-    host = asyncio.run(build_host(HostOptions()))
+    host = run_to_end(build_host(HostOptions()))
     if name is None:
         headings = ("hook", "kind", "arguments", "implementations")
         print_rows(form, headings, [_row(host, found) for found in host.plugins.specifications.values()])
@@ -30,7 +31,10 @@ def command(name: str | None, form: str) -> None:
         nearest = difflib.get_close_matches(name, host.plugins.specifications, n=1)
         mend = f"did you mean {nearest[0]}?" if nearest else "'crystal hooks' lists them."
         raise click.ClickException(f"there is no hook {name!r}; {mend}")
-    sys.stdout.write(describe(host, specification))
+    if form == "json":
+        sys.stdout.write(json.dumps(as_object(host, specification), indent=2) + "\n")
+    else:
+        sys.stdout.write(describe(host, specification))
 
 
 def _row(host: Host, specification: HookSpecification) -> tuple[str, ...]:
@@ -44,6 +48,25 @@ def _row(host: Host, specification: HookSpecification) -> tuple[str, ...]:
         ", ".join(specification.arguments),
         plugins,
     )
+
+
+def as_object(host: Host, specification: HookSpecification) -> dict[str, object]:
+    """Return everything about one hook as JSON."""
+    declaration = specification.declaration
+    return {
+        "hook": specification.name,
+        "kind": declaration.kind.value,
+        "raw": declaration.raw,
+        "guard": declaration.guard,
+        "arguments": list(specification.arguments),
+        "contract": declaration.contract,
+        "documentation": inspect.getdoc(specification.function) or "",
+        "pending": PENDING.get(specification.name),
+        "implementations": [
+            {"plugin": found.plugin, "arguments": list(found.arguments)}
+            for found in host.plugins.implementations(specification.name)
+        ],
+    }
 
 
 def describe(host: Host, specification: HookSpecification) -> str:

@@ -87,29 +87,33 @@ def _redaction(home: Home, environ: Mapping[str, str]) -> Callable[[str], str]:
         return lambda _: "[a line is left out: the secrets of the home could not be read]"
 
 
-class LogWriter:
+class LogWriter(io.TextIOBase):
     """Stands in for ``sys.stdout`` while plugins run: what they print goes to the log, line by line."""
-
-    encoding = "utf-8"
 
     def __init__(self) -> None:
         self._logger = logging.getLogger("crystal.printed")
         self._line = ""
 
+    def writable(self) -> bool:
+        """Say that text can be written."""
+        return True
+
     def write(self, text: str) -> int:
         """Take text; whole lines are logged."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
-            if line.strip():
-                self._logger.info("%s", line)
+            self._log(line)
         return len(text)
 
-    def flush(self) -> None:
-        """Do nothing: a line is logged when it is whole."""
+    def close(self) -> None:
+        """Log what stands on a line that was never ended."""
+        if not self.closed:
+            self._log(self._line)
+        super().close()
 
-    def isatty(self) -> bool:
-        """Say that this is no terminal."""
-        return False
+    def _log(self, line: str) -> None:
+        if line.strip():
+            self._logger.info("%s", line)
 
 
 def start_log(home: Home, verbose: bool, environ: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from crystal.cli.exit_codes import ExitCode
 from crystal.cli.safe_text import reliable, safe_line
 from crystal.cli.values import count, duration, unlimited_as_none
 from crystal.cli.verbs import is_verb
@@ -64,12 +64,17 @@ def command(**values: Any) -> int:
 def run(values: dict[str, Any]) -> int:
     """Run the task that the options describe; return the exit code."""
     from crystal.cli.log import start_log
-    from crystal.cli.task import contained_output, run_task
+    from crystal.cli.task import contained_output, execute_task
 
-    request = read_options(values, reliable(sys.stdout), reliable(sys.stderr), os.environ)
+    stdout = reliable(sys.stdout)
+    try:
+        request = read_options(values, stdout, reliable(sys.stderr), os.environ)
+    except Exception as error:
+        make_printer(values["form"], stdout, False).finish(ExitCode.INVALID, "invalid", str(error), None)
+        raise
     start_log(request.options.home, values["verbose"], os.environ)
     with contained_output():
-        return asyncio.run(run_task(request)).exit_code
+        return execute_task(request).exit_code
 
 
 def parse_run(arguments: Sequence[str], stdout: TextIO, stderr: TextIO, environ: Mapping[str, str]) -> TaskRequest:
@@ -127,7 +132,10 @@ def _read_task(argument: str | None) -> str:
             raise SetupError("There is no task: give it as an argument, or on stdin.")
         if sys.stdin.isatty():
             raise SetupError("There is no task: give it as an argument, or pipe it in.")
-        argument = sys.stdin.buffer.read().decode("utf-8", "replace")
+        try:
+            argument = sys.stdin.buffer.read().decode("utf-8", "replace")
+        except OSError as error:
+            raise SetupError(f"The task cannot be read from stdin: {error.strerror or error}.") from error
     if not argument.strip():
         raise SetupError("The task is empty; say what is to be done.")
     if is_verb(argument):

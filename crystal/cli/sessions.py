@@ -12,7 +12,7 @@ import click
 
 from crystal.cli.listing import listing_option, print_rows
 from crystal.cli.safe_text import safe_line, safe_text
-from crystal.engine.preflight import check_workspace
+from crystal.engine.preflight import check_workspace, working_directory
 from crystal.engine.repair import arrange
 from crystal.store.home import Home, locate_home
 from crystal.store.sessions import SessionRecord, SessionStore
@@ -53,7 +53,7 @@ def list_sessions(everywhere: bool, workspace: Path | None, home: str | None, fo
     """List the saved sessions of this workspace, the latest first."""
     store = open_store(locate_home(home, os.environ))
     try:
-        chosen = None if everywhere else check_workspace(workspace or Path.cwd())
+        chosen = None if everywhere else check_workspace(workspace or working_directory())
         records = store.list(chosen, LISTED)
     finally:
         store.close()

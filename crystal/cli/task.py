@@ -10,6 +10,7 @@ import contextlib
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -17,14 +18,16 @@ from typing import Protocol, TextIO
 
 from crystal.cli.exit_codes import ExitCode
 from crystal.cli.log import LogWriter
+from crystal.cli.loop import run_to_end
 from crystal.cli.safe_text import safe_text
 from crystal.cli.turn_ending import exit_code_of
 from crystal.engine.answers import Deny, Dismiss
+from crystal.engine.checkpoint import checkpoint
 from crystal.engine.opening import open_session
 from crystal.engine.preflight import SessionOptions, SetupError
-from crystal.engine.session import Session
+from crystal.engine.session import INTERRUPTED_TURN, Session
 from crystal.engine.state import Surroundings
-from crystal.store.media import MediaStore, sniff_image
+from crystal.store.media import MediaStore, printable_name, sniff_image
 from crystal.types._frozen import Frozen
 from crystal.types.events import (
     ApprovalAsked,
@@ -36,6 +39,7 @@ from crystal.types.events import (
 from crystal.types.notes import Severity
 from crystal.workspace.limits import IMAGE_BYTES
 
+HELD_UP_SECONDS = 0.5
 Listener = Callable[[Event], None]
 
 
@@ -94,28 +98,54 @@ class TaskEnded(Frozen):
 
 
 async def run_task(request: TaskRequest) -> TaskEnded:
-    """Run the task.
+    """Run the task; signals are ours from here to the printer's last line.
 
     :raises Exception: what keeps the session from being opened or stored, after the printer's last line.
     """
     run = _Run(request)
+    with _signals(run.interrupt):
+        try:
+            finished = await _send(request, run)
+        except asyncio.CancelledError:
+            if not run.interrupted:
+                raise
+            finished = INTERRUPTED_TURN
+        except Exception as error:
+            run.fail(str(error))
+            raise
+        code = run.finish(finished)
+    return TaskEnded(exit_code=code, session_id=run.session_id, finished=finished)
+
+
+async def _send(request: TaskRequest, run: _Run) -> TurnFinished:
+    images = _read_images(request.images)
+    session = await open_session(request.options, run.hear, request.text, request.environ, request.surroundings)
+    run.session = session
     try:
-        images = _read_images(request.images)
-        session = await open_session(request.options, run.hear, request.text, request.environ, request.surroundings)
-        run.session = session
-        with _signals(session):
-            try:
-                media = MediaStore(request.options.home.media)
-                attached = tuple(media.put(data, name) for name, data in images)
-                finished = await session.send(request.text, attached)
-            finally:
-                await session.close()
-    except Exception as error:
-        run.fail(str(error))
+        # An interrupt of the opening is heard here at the latest, where the session can be closed.
+        await checkpoint()
+        if run.interrupted:
+            return INTERRUPTED_TURN
+        media = MediaStore(request.options.home.media)
+        attached = tuple(media.put(data, name) for name, data in images)
+        return await session.send(request.text, attached)
+    finally:
+        await session.close()
+
+
+def execute_task(request: TaskRequest) -> TaskEnded:
+    """Run the task in a loop of its own, to its printer's last line.
+
+    :raises Exception: as :func:`run_task`.
+    :raises KeyboardInterrupt: when a second signal came while code that never waits held the first one up.
+    """
+    try:
+        return run_to_end(run_task(request))
+    except KeyboardInterrupt:
+        with contextlib.suppress(OSError):
+            detail = "The run was interrupted while something in it could not be ended."
+            request.printer.finish(ExitCode.INTERRUPTED, "interrupted", detail, None)
         raise
-    code = ExitCode.INTERRUPTED if run.pipe_is_closed else exit_code_of(finished)
-    run.finish(code, finished)
-    return TaskEnded(exit_code=code, session_id=session.id, finished=finished)
 
 
 class _Run:
@@ -123,8 +153,23 @@ class _Run:
 
     def __init__(self, request: TaskRequest) -> None:
         self._request = request
+        self._task = asyncio.current_task()
         self.session: Session | None = None
+        self.interrupted = False
         self.pipe_is_closed = False
+
+    @property
+    def session_id(self) -> str:
+        """The session's id, empty before it is open."""
+        return self.session.id if self.session is not None else ""
+
+    def interrupt(self) -> None:
+        """End the turn, or the opening of the session when there is none yet."""
+        self.interrupted = True
+        if self.session is not None:
+            self.session.interrupt()
+        elif self._task is not None:
+            self._task.cancel()
 
     def hear(self, event: Event) -> None:
         for listener in self._request.listeners:
@@ -143,11 +188,13 @@ class _Run:
         try:
             self._request.printer(event)
         except OSError as error:
-            self.pipe_is_closed = True
-            if not isinstance(error, BrokenPipeError):
-                self._report(f"stdout cannot be written: {error.strerror or error}.")
-            if self.session is not None:
-                self.session.interrupt()
+            self._lose_output(error)
+            self.interrupt()
+
+    def _lose_output(self, error: OSError) -> None:
+        self.pipe_is_closed = True
+        if not isinstance(error, BrokenPipeError):
+            self._report(f"stdout cannot be written: {error.strerror or error}.")
 
     def fail(self, detail: str) -> None:
         """Have the printer write its last lines for a run that failed outside its turn."""
@@ -155,15 +202,22 @@ class _Run:
             with contextlib.suppress(OSError):
                 self._request.printer.finish(ExitCode.INVALID, "invalid", detail, None)
 
-    def finish(self, code: ExitCode, finished: TurnFinished) -> None:
-        if code is not ExitCode.DONE:
-            self._report(finished.detail or _denied_sentence(finished))
-        if self.pipe_is_closed:
-            return
-        with contextlib.suppress(OSError):
+    def finish(self, finished: TurnFinished) -> ExitCode:
+        """Have the printer write its last lines; return the exit code, to which a lost output belongs."""
+        code = ExitCode.INTERRUPTED if self.pipe_is_closed else exit_code_of(finished)
+        detail = _denied_sentence(finished) if code is ExitCode.DENIED else finished.detail
+        if not self.pipe_is_closed:
             reason = "denied" if code is ExitCode.DENIED else finished.stop_reason.value
-            detail = finished.detail or (_denied_sentence(finished) if code is ExitCode.DENIED else "")
-            self._request.printer.finish(code, reason, detail, finished)
+            try:
+                self._request.printer.finish(code, reason, detail, finished)
+            except OSError as error:
+                self._lose_output(error)
+                code = ExitCode.INTERRUPTED
+        if self.pipe_is_closed:
+            detail = "Nobody reads the output any more, so the run ended; its session is saved."
+        if code is not ExitCode.DONE:
+            self._report(detail)
+        return code
 
     def _report(self, text: str) -> None:
         # A reader of stderr that went away must not end the run.
@@ -179,35 +233,47 @@ def _denied_sentence(finished: TurnFinished) -> str:
 def _read_images(paths: tuple[Path, ...]) -> tuple[tuple[str, bytes], ...]:
     read = []
     for path in paths:
+        shown = printable_name(str(path))
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise SetupError(f"--image {path}: {error.strerror or error}") from error
+            raise SetupError(f"--image {shown}: {error.strerror or error}") from error
         if not sniff_image(data):
-            raise SetupError(f"--image {path}: it is not a png, jpeg, gif or webp image.")
+            raise SetupError(f"--image {shown}: it is not a png, jpeg, gif or webp image.")
         if len(data) > IMAGE_BYTES:
-            raise SetupError(f"--image {path}: it has {len(data)} bytes; at most {IMAGE_BYTES} can be attached.")
-        read.append((path.name, data))
+            raise SetupError(f"--image {shown}: it has {len(data)} bytes; at most {IMAGE_BYTES} can be attached.")
+        read.append((printable_name(path.name), data))
     return tuple(read)
 
 
 @contextlib.contextmanager
-def _signals(session: Session) -> Iterator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP end the turn cleanly; outside the main thread signals are not ours.
+def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP end the run cleanly; outside the main thread signals are not ours.
 
     The handler interrupts at once, as :class:`asyncio.Runner` does for SIGINT: one of the loop's own handlers would be
-    heard only some passes later, when a turn that never waits may be over.
+    heard only some passes later, when a turn that never waits may be over. A signal that comes when an earlier one has
+    not been heard for a while meets code that never waits, such as a plugin's endless loop, and raises in it.
     """
     loop = asyncio.get_running_loop()
+    unheard_since: float | None = None
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        session.interrupt()
-        loop.call_soon_threadsafe(lambda: None)  # wakes a loop that waits for input
+    def hear() -> None:
+        nonlocal unheard_since
+        unheard_since = None
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal unheard_since
+        if unheard_since is None:
+            unheard_since = time.monotonic()
+        elif time.monotonic() - unheard_since >= HELD_UP_SECONDS:
+            raise KeyboardInterrupt
+        interrupt()
+        loop.call_soon_threadsafe(hear)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
@@ -219,8 +285,10 @@ def _signals(session: Session) -> Iterator[None]:
 def contained_output() -> Iterator[None]:
     """Send what plugins and in-process tools print to the log: it may hold anything, and the formats stay whole."""
     printed, complained = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = LogWriter(), LogWriter()
+    logged = LogWriter()
+    sys.stdout = sys.stderr = logged
     try:
         yield
     finally:
         sys.stdout, sys.stderr = printed, complained
+        logged.close()

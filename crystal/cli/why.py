@@ -10,7 +10,7 @@ import click
 
 from crystal.cli.safe_text import safe_line, safe_text
 from crystal.cli.sessions import open_store
-from crystal.engine.preflight import check_workspace
+from crystal.engine.preflight import check_workspace, working_directory
 from crystal.store.call_log import CallTrace
 from crystal.store.home import locate_home
 from crystal.store.sessions import SessionStore
@@ -24,7 +24,7 @@ def command(call: str, workspace: Path | None, home: str | None) -> None:
     """Say how a tool call was judged. CALL is SESSION/ID, or an ID of this workspace's latest session."""
     store = open_store(locate_home(home, os.environ))
     try:
-        trace = _find(store, call, check_workspace(workspace or Path.cwd()))
+        trace = _find(store, call, check_workspace(workspace or working_directory()))
     finally:
         store.close()
     sys.stdout.write(describe(trace))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
+from crystal.engine.deltas import check_delta
 from crystal.types._frozen import Frozen
 from crystal.types._readonly import read_only
 from crystal.types.items import AssistantItem, ModelItem, ReasoningItem, ToolCallItem
@@ -79,7 +80,11 @@ class Accumulator:
         return "".join(part.text for part in self._parts if part.kind is AssistantItem)
 
     def add(self, delta: ModelDelta) -> None:
-        """Take one delta."""
+        """Take one delta.
+
+        :raises DeltaRefused: for one that holds something else than it declares; a plugin's client may yield anything.
+        """
+        check_delta(delta)
         match delta:
             case TextDelta():
                 self._open(AssistantItem).pieces.append(delta.text)

@@ -9,6 +9,7 @@ from crystal.engine.candidate import Accumulator, Candidate
 from crystal.engine.retry import decide_retry
 from crystal.engine.state import SessionState
 from crystal.host.hooks import RequestRebuilt
+from crystal.host.isolation import describe_error, host_is_cancelled
 from crystal.store.secrets import StreamRedactor
 from crystal.types._frozen import Frozen
 from crystal.types.events import ReasoningStreamed, RetryScheduled, TextStreamed
@@ -116,16 +117,15 @@ async def _stream(state: SessionState, request: ModelRequest, accumulator: Accum
                 _emit_piece(state, ReasoningStreamed, reasoning.feed(delta.text))
             elif isinstance(delta, NoticeDelta):
                 state.host.notes.add(NoteCode.REQUEST_NOTICE, state.redactor.apply(delta.text))
-    except (ModelError, KeyboardInterrupt, GeneratorExit):
+    except (ModelError, KeyboardInterrupt):
         raise
     except BaseException as error:
         # A client of a plugin may raise anything; only the host's own cancellation is not its failure.
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        if isinstance(error, asyncio.CancelledError) and host_is_cancelled():
             raise
         raise ModelError(
             ModelErrorKind.INVALID,
-            f"The client of the protocol '{state.model.protocol}' failed: {type(error).__name__}: {error}",
+            f"The client of the protocol '{state.model.protocol}' failed: {describe_error(error)}",
         ) from error
     finally:
         if isinstance(deltas, AsyncGenerator):

@@ -11,7 +11,7 @@ from pathlib import Path
 from crystal.engine.approval.grants import SessionGrants
 from crystal.engine.catalog import compose_catalog
 from crystal.engine.ids import ItemIds, new_session_id
-from crystal.engine.preflight import Checked, SessionOptions, SetupError, check, check_workspace
+from crystal.engine.preflight import Checked, SessionOptions, SetupError, check, check_workspace, working_directory
 from crystal.engine.prompts.compose import compose_system
 from crystal.engine.repair import arrange
 from crystal.engine.session import Session
@@ -47,7 +47,7 @@ async def open_session(
     around = surroundings or Surroundings(
         now=time.time, monotonic=time.monotonic, chance=random.random, sleep=asyncio.sleep
     )
-    workspace = check_workspace(options.workspace or Path.cwd())
+    workspace = check_workspace(options.workspace or working_directory())
     if options.resume is None and not options.continue_latest:
         checked = await check(options, workspace, environ)
         store = SessionStore.open(options.home)

@@ -10,6 +10,7 @@ from typing import Any
 from crystal.engine.approval.grants import AllowRule, CallKey
 from crystal.engine.budgets import Budgets
 from crystal.host.build import Host, HostOptions, build_host
+from crystal.host.isolation import describe_error
 from crystal.host.sources.builtin import FoundPlugin
 from crystal.store.config import load_config
 from crystal.store.home import Home
@@ -122,6 +123,7 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         ),
         options.extra_plugins,
     )
+    _check_allowed(options.allow, host)
     host.ledger.trace = options.trace
     for note in (*config_notes, *provider_notes):
         host.notes.add_note(note)
@@ -142,6 +144,26 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
         login_shell=config.bash_login,
     )
+
+
+def working_directory() -> Path:
+    """Return the folder this process stands in.
+
+    :raises SetupError: when it was deleted.
+    """
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise SetupError(
+            "The working directory does not exist any more; change to another, or name one with -w."
+        ) from error
+
+
+def _check_allowed(rules: tuple[AllowRule, ...], host: Host) -> None:
+    for rule in rules:
+        if rule.tool not in host.tools:
+            known = ", ".join(host.tools)
+            raise SetupError(f"--allow {rule.tool or repr('')}: there is no such tool; there are: {known}.")
 
 
 def _finite(seconds: float | None) -> float | None:
@@ -185,6 +207,5 @@ def _make_client(
         raise
     except BaseException as error:
         raise SetupError(
-            f"Plugin '{registered.plugin}' could not make a client for '{definition.protocol}': "
-            f"{type(error).__name__}: {error}"
+            f"Plugin '{registered.plugin}' could not make a client for '{definition.protocol}': {describe_error(error)}"
         ) from error

@@ -18,6 +18,17 @@ class TurnRunning(Exception):
     """A turn is running; queue the text with ``follow_up`` or wait."""
 
 
+INTERRUPTED_TURN = TurnFinished(
+    stop_reason=StopReason.INTERRUPTED,
+    detail="The turn was interrupted.",
+    model_calls=0,
+    tool_calls=0,
+    denied=0,
+    usage=Usage(),
+)
+"""How a turn ends that was interrupted before it did anything."""
+
+
 class Session:
     """One open session. Made by :func:`crystal.engine.opening.open_session`."""
 
@@ -48,16 +59,8 @@ class Session:
                 self._task.cancel()
                 raise
             # Interrupted before its first step: nothing was stored.
-            finished = TurnFinished(
-                stop_reason=StopReason.INTERRUPTED,
-                detail="The turn was interrupted.",
-                model_calls=0,
-                tool_calls=0,
-                denied=0,
-                usage=Usage(),
-            )
-            self._state.emit(finished)
-            return finished
+            self._state.emit(INTERRUPTED_TURN)
+            return INTERRUPTED_TURN
         finally:
             self._task = None
 
@@ -96,7 +99,7 @@ class Session:
         state = self._state
         try:
             await state.client.aclose()
-        except (KeyboardInterrupt, GeneratorExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:
             state.host.notes.add(

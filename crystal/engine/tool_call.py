@@ -20,7 +20,9 @@ from crystal.engine.checkpoint import checkpoint
 from crystal.engine.state import SessionState
 from crystal.engine.tool_context import make_context
 from crystal.host.admission import RegisteredTool
+from crystal.host.isolation import contained, describe_error, end_task, outcome_of
 from crystal.store.errors import MediaError
+from crystal.store.media import printable_name
 from crystal.types._frozen import Frozen
 from crystal.types._readonly import read_only
 from crystal.types.approval import ApprovalRecord, GrantScope, Risk
@@ -28,11 +30,17 @@ from crystal.types.events import ToolCallFinished, ToolCallStarted
 from crystal.types.items import IMAGE_TYPES, Image, ImageRef, ToolCallItem, ToolResultItem
 from crystal.types.notes import NoteCode
 from crystal.types.paths import PathZone, ResolvedPath
-from crystal.types.tools import ClassifierFacts, ToolCall, ToolOutput
+from crystal.types.tools import ClassifierFacts, ToolCall, ToolContext, ToolOutput
 from crystal.workspace.fence import PathRefused
 from crystal.workspace.limits import truncate_output
 
 DENIED = "The operator did not approve this call, so it was not run. Do not try to reach the same by another way."
+TOOL_GRACE_SECONDS = 5.0
+"""How long a cancelled tool may take to end its children before the turn goes on without it."""
+
+DEEPEST_CHILD = 16
+"""How many calls may stand inside one another; a tool that calls itself would otherwise exhaust the stack."""
+
 NOBODY = "This call needs the operator's approval and nobody can be asked, so it was not run."
 MARK_REFUSED = (
     "The new text holds {mark}, a mark that stands for a secret the host removed. It was not written; "
@@ -45,6 +53,7 @@ class PreparedCall(Frozen):
 
     :param tool: ``None`` when the call is refused already.
     :param refusal: the sentence for the model when it cannot run.
+    :param depth: how many calls it stands inside of.
     """
 
     item: ToolCallItem
@@ -52,6 +61,7 @@ class PreparedCall(Frozen):
     tool: RegisteredTool | None
     refusal: str = ""
     parent_call_id: str | None = None
+    depth: int = 0
 
 
 class FinishedCall(Frozen):
@@ -246,19 +256,28 @@ async def _invoke(
         return await run_child(state, prepared, name, arguments, spent)
 
     context = make_context(state, call, tool, permitted, call_child, spent)
-    try:
-        output = await tool.contribution.tool.invoke(call, context)
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
+    output, error = await _run_isolated(tool, call, context)
+    if isinstance(error, asyncio.CancelledError):
         return _failure(f"The tool '{call.name}' failed: it cancelled itself.")
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        return _failure(f"The tool '{call.name}' failed: {type(error).__name__}: {error}")
+    if error is not None:
+        return _failure(f"The tool '{call.name}' failed: {describe_error(error)}")
     fault = _output_fault(output)
     return output if fault is None else _failure(f"The tool '{call.name}' failed: it answered {fault}.")
+
+
+async def _run_isolated(tool: RegisteredTool, call: ToolCall, context: ToolContext) -> tuple[Any, BaseException | None]:
+    """Run the tool in a task of its own, so that it can neither cancel the turn nor hold its interrupt."""
+
+    async def invoke() -> Any:
+        return await tool.contribution.tool.invoke(call, context)
+
+    task = asyncio.create_task(contained(invoke()))
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        await end_task(task, TOOL_GRACE_SECONDS)
+        raise
+    return outcome_of(task)
 
 
 def _is_permitted(path: ResolvedPath, record: ApprovalRecord) -> bool:
@@ -274,6 +293,8 @@ def _output_fault(output: Any) -> str | None:
         return f"{type(output).__name__}, not a ToolOutput"
     if not isinstance(output.text, str):
         return f"{type(output.text).__name__} as text"
+    if type(output.failed) is not bool:
+        return f"{type(output.failed).__name__} as failed"
     if not isinstance(output.images, tuple):
         return f"{type(output.images).__name__} as images, not a tuple"
     for image in output.images:
@@ -286,6 +307,8 @@ async def run_child(
     state: SessionState, parent: PreparedCall, name: str, arguments: Mapping[str, Any], spent: Spent
 ) -> ToolOutput:
     """Run a call that a tool makes, through the whole pipeline; its result goes to that tool, not to the transcript."""
+    if parent.depth >= DEEPEST_CHILD:
+        return _failure(f"The call of '{name}' stands inside {DEEPEST_CHILD} others and was not run.")
     item = ToolCallItem(
         id=state.ids.new("item"),
         call_id=state.ids.new("call"),
@@ -294,7 +317,7 @@ async def run_child(
     )
     record_call(state, item.call_id, name, item.arguments, parent.call.id)
     prepared = await prepare_call(state, item, parent_call_id=parent.call.id)
-    finished = await run_call(state, prepared, spent)
+    finished = await run_call(state, dataclasses.replace(prepared, depth=parent.depth + 1), spent)
     state.store.finish_call(state.session_id, item.call_id, finished.result.failed, finished.seconds)
     announce_call(state, finished)
     return ToolOutput(text=finished.result.text, failed=finished.result.failed)
@@ -309,14 +332,15 @@ def _to_item(state: SessionState, prepared: PreparedCall, output: ToolOutput) ->
     # A hook may have put in what the tool's own output did not hold.
     text = state.redactor.apply(output.text)
     for image in output.images:
+        name = printable_name(image.name)
         if not state.model.image_input:
-            text += f"\n[Image {image.name}, {image.media_type}, {len(image.data)} bytes; this model takes no images]"
+            text += f"\n[Image {name}, {image.media_type}, {len(image.data)} bytes; this model takes no images]"
             continue
         if image.media_type not in IMAGE_TYPES:
             text += f"\n[An image of type {image.media_type} was left out]"
             continue
         try:
-            images.append(state.media.put(image.data, image.name))
+            images.append(state.media.put(image.data, name))
         except MediaError as error:
             text += f"\n[An image was left out: {error}]"
     return ToolResultItem(

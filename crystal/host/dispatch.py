@@ -12,6 +12,7 @@ from types import CoroutineType
 from typing import Any
 
 from crystal.hookspecs import ContractRefused, JunkReturned
+from crystal.host.isolation import contained, end_task, host_is_cancelled, outcome_of
 from crystal.host.ledger import HookRecord, Ledger
 from crystal.host.manager import Implementation, PluginRegistry
 from crystal.host.notes import Notes
@@ -214,7 +215,7 @@ class Dispatcher:
         except KeyboardInterrupt:
             raise
         except asyncio.CancelledError as error:
-            if _host_is_cancelled():
+            if host_is_cancelled():
                 raise
             raise HookFailed(NoteCode.HOOK_ERROR, f"it {_fault(error)}") from error
         except BaseException as error:
@@ -230,17 +231,16 @@ class Dispatcher:
 
     async def _await(self, hook: str, step: Step, awaitable: Any) -> Any:
         """Await in a task of its own: one that swallows its cancellation cannot hold the turn."""
-        task = asyncio.create_task(_contained(awaitable))
+        task = asyncio.create_task(contained(awaitable))
         try:
             done, _ = await asyncio.wait({task}, timeout=self._timeout)
         except asyncio.CancelledError:
             task.cancel()
             raise
         if not done:
-            task.cancel()
-            await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
+            await end_task(task, CANCEL_GRACE_SECONDS)
             raise HookFailed(NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled")
-        result, error = task.result()
+        result, error = outcome_of(task)
         if error is not None:
             raise error
         return result
@@ -289,21 +289,6 @@ def _accepted(accept: Callable[[Any, Any, Any], Any], value: Any, replacement: A
     except BaseException as error:
         # The replacement's own code may run only now, as a generator's does, and it may raise or exit.
         raise HookFailed(NoteCode.HOOK_ERROR, f"its result {_fault(error)}") from error
-
-
-def _host_is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
-async def _contained(awaitable: Any) -> tuple[Any, BaseException | None]:
-    """Await and hand errors back as values: a task that raises SystemExit would end the event loop."""
-    try:
-        return await awaitable, None
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:
-        return None, error
 
 
 def _fault(error: BaseException) -> str:

@@ -69,6 +69,11 @@ class MediaStore:
         return data
 
 
+def printable_name(name: str) -> str:
+    """Return a name that any text can hold; the bytes of a file name that are no characters become ``?``."""
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
 def sniff_image(data: bytes) -> str:
     """Return the media type that the first bytes show, empty when they show no image a session may hold."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):

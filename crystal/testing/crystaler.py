@@ -20,9 +20,10 @@ from typing import Any
 
 from crystal.cli.app import report_failure
 from crystal.cli.run import parse_run
-from crystal.cli.task import Operator, TaskRequest, contained_output, run_task
+from crystal.cli.task import Operator, TaskRequest, contained_output, execute_task
 from crystal.engine.state import Surroundings
 from crystal.host.sources.builtin import FoundPlugin
+from crystal.store.home import Home
 from crystal.testing.result import RunResult, parse_lines
 from crystal.types.events import Event, SessionOpened
 from crystal.types.model import ImageLoader, ModelClient, ModelDelta, ModelRequest
@@ -49,6 +50,7 @@ class Crystaler:
         self._folder = folder
         self._plugins: list[FoundPlugin] = []
         self._script: Path | None = None
+        self._modules: list[str] = []
         self._numbers = itertools.count(1)
 
     def makefile(self, path: str, content: str | bytes) -> Path:
@@ -80,10 +82,25 @@ class Crystaler:
         """
         plugin: Any = source
         if isinstance(source, Path):
-            plugin = _module(name, source.read_text("utf-8"), str(source))
+            plugin = self._module(name, source.read_text("utf-8"), str(source))
         elif isinstance(source, str):
-            plugin = _module(name, textwrap.dedent(source), f"<plugin {name}>")
+            plugin = self._module(name, textwrap.dedent(source), f"<plugin {name}>")
         self._plugins.append(FoundPlugin(name=f"plugin:test/{name}", plugin=plugin))
+
+    def _module(self, name: str, source: str, file: str) -> types.ModuleType:
+        module = types.ModuleType(f"crystaler_{id(self)}_{len(self._modules)}")
+        module.__dict__["name"] = name
+        # Dataclasses, pickle and type hints look a class's module up by its name.
+        sys.modules[module.__name__] = module
+        self._modules.append(module.__name__)
+        exec(compile(source, file, "exec"), module.__dict__)
+        return module
+
+    def close(self) -> None:
+        """Forget the modules of made plugins; the fixture calls it."""
+        for name in self._modules:
+            sys.modules.pop(name, None)
+        self._modules.clear()
 
     def script(self, rounds: Sequence[Mapping[str, Any]]) -> Path:
         """Set the scripted model's rounds for the following runs; they are run with ``--script``."""
@@ -161,9 +178,9 @@ class Crystaler:
             parsed = parse_run(arguments, stdout, stderr, self.environ)
             request = self._request(parsed, recorder, operator, listener, sleep)
             with contained_output():
-                exit_code = asyncio.run(run_task(request)).exit_code
+                exit_code = execute_task(request).exit_code
         except Exception as error:
-            exit_code = report_failure(error, stderr)
+            exit_code = report_failure(error, stderr, Home(root=self.home))
             recorder.error = str(error)
         output = stdout.getvalue()
         return RunResult(
@@ -205,13 +222,6 @@ class Crystaler:
             operator=operator or request.operator,
             surroundings=around,
         )
-
-
-def _module(name: str, source: str, file: str) -> types.ModuleType:
-    module = types.ModuleType(f"crystaler_{name}")
-    module.__dict__["name"] = name
-    exec(compile(source, file, "exec"), module.__dict__)
-    return module
 
 
 class _Recorder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,12 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def crystaler(tmp_path: object) -> Crystaler:
+def crystaler(tmp_path: object) -> Iterator[Crystaler]:
     """A fresh home and workspace with the means to script a model, register plugins and run tasks."""
     from pathlib import Path
 
     from crystal.testing.crystaler import Crystaler
 
-    return Crystaler(Path(str(tmp_path)))
+    kit = Crystaler(Path(str(tmp_path)))
+    yield kit
+    kit.close()

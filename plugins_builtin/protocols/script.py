@@ -14,6 +14,9 @@ from crystal.types._frozen import Frozen
 from crystal.types._readonly import EMPTY, read_only
 from crystal.types.model import FinishReason, Usage
 
+LONGEST_DELAY_MS = 3_600_000.0
+"""An hour; a longer wait before a delta is a mistake in the unit."""
+
 PURPOSES = ("turn", "review", "compaction", "side", "topic", "plugin")
 
 
@@ -105,6 +108,8 @@ def parse_script(text: str, source: str) -> Script:
         value = json.loads(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         raise ScriptError(f"{source}, line {error.lineno}, column {error.colno}: {error.msg}.") from None
+    except ValueError:
+        raise ScriptError(f"{source}: it holds a number with more digits than can be read.") from None
     except RecursionError:
         raise ScriptError(f"{source}: the JSON is nested too deeply to be read.") from None
     return check_script(value, source)
@@ -145,9 +150,9 @@ class _Fields:
         number = self._take(name, (int,), f"a whole number of at least {least}", 0)
         return int(self._between(name, number, least, most))
 
-    def number(self, name: str) -> float:
+    def number(self, name: str, most: float) -> float:
         number = self._take(name, (int, float), "a number of at least 0", 0)
-        return float(self._between(name, number, 0, inf))
+        return float(self._between(name, number, 0, most))
 
     def choice(self, name: str, allowed: tuple[str, ...], default: str) -> str:
         value = self._value.get(name, default)
@@ -218,7 +223,7 @@ def _round(value: Any, number: int, source: str) -> ScriptRound:
         usage=_usage(fields) if fields.has("usage") else None,
         finish=FinishReason(finish) if finish else None,
         chunk=fields.whole("chunk", least=1),
-        delay=fields.number("delayMs") / 1000,
+        delay=fields.number("delayMs", LONGEST_DELAY_MS) / 1000,
         expect=_expect(fields) if fields.has("expect") else None,
         fault=_fault(fields) if fields.has("error") else None,
     )

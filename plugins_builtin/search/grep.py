@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from plugins_builtin.search.background import in_thread
 from plugins_builtin.search.matches import Report, parse_line
 from plugins_builtin.search.ripgrep import ripgrep_arguments
 from plugins_builtin.search.scope import SearchScope, SearchWish, read_wish
+
+SEPARATOR = b"--"
+"""What ripgrep prints between groups of context lines."""
 
 
 async def grep_files(call: ToolCall, context: ToolContext, program: str | None) -> ToolOutput:
@@ -37,12 +40,24 @@ async def grep_files(call: ToolCall, context: ToolContext, program: str | None) 
         arguments, given = ripgrep_arguments(program, scope, wish), None
     separator = b"\0" if wish.files_only else b"\n"
     report = Report(separated=wish.context > 0)
-    async with aclosing(printed_records(arguments, scope.folder, separator, given=given)) as records:
+    printed = printed_records(arguments, scope.folder, separator, given=given)
+    async with aclosing(printed), aclosing(printed if wish.files_only else _whole_records(printed)) as records:
         async for record in records:
             if not _take(record, report, scope, fence, wish):
                 break
     text = report.text()
     return ToolOutput(text=text or _nothing(wish, fence.show(root)))
+
+
+async def _whole_records(records: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """Join what the newlines in a file's name have split: only after the name comes a NUL."""
+    begun = b""
+    async for record in records:
+        if b"\0" in record:
+            yield begun + record
+            begun = b""
+        elif record.removesuffix(b"\r") != SEPARATOR:
+            begun += record + b"\n"
 
 
 def _take(record: bytes, report: Report, scope: SearchScope, fence: Fence, wish: SearchWish) -> bool:

@@ -152,3 +152,42 @@ def test_json_format_says_it_in_json_too(crystaler: Crystaler) -> None:
     assert [line["type"] for line in lines] == ["stopped", "session"]
     assert lines[0]["exitCode"] == lines[1]["exitCode"] == 1
     assert "OPENAI_API_KEY" in lines[0]["detail"]
+
+
+def test_a_working_directory_that_is_gone(crystaler: Crystaler) -> None:
+    import subprocess
+    import sys
+
+    script = crystaler.makefile("s.json", '{"rounds": [{"text": "Done."}]}')
+    main = (
+        "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); from crystal.cli.main import main; main()"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-P", "-c", main, "run", "do it", "--script", str(script)],
+        cwd=crystaler.workspace,
+        env={**crystaler.environ, "CRYSTAL_HOME": str(crystaler.home)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert finished.returncode == 1
+    assert b"working directory does not exist" in finished.stderr
+    assert len(finished.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["", "nosuch", "nosuch:ls"])
+def test_a_grant_for_no_tool(crystaler: Crystaler, name: str) -> None:
+    script = crystaler.makefile("s.json", '{"rounds": [{"text": "Done."}]}')
+    check(crystaler, "--script", str(script), "--allow", name, expected=("--allow", "no such tool", "bash"))
+
+
+@pytest.mark.parametrize("text", ['{"rounds": [{"delayMs": 1e999}]}', '{"rounds": [{"chunk": ' + "9" * 5000 + "}]}"])
+def test_numbers_that_no_script_can_mean(crystaler: Crystaler, text: str) -> None:
+    path = crystaler.makefile("script.json", text)
+    check(crystaler, "--script", str(path), expected=("script.json",))
+
+
+def test_options_that_cannot_be_used_are_said_in_json_too(crystaler: Crystaler) -> None:
+    result = crystaler.command("run", "do it", "--script", "nowhere.json", "--format", "json")
+    assert result.exit_code == 1
+    assert [json.loads(line)["type"] for line in result.stdout.splitlines()] == ["stopped", "session"]

@@ -275,3 +275,109 @@ def test_the_login_files_run_while_the_model_is_thinking(crystaler: Crystaler, t
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert process.returncode == 5
+
+
+@pytest.mark.parametrize("form", ["default", "json", "final"])
+def test_a_reader_that_is_gone_is_an_interrupt_in_every_format(crystaler: Crystaler, form: str) -> None:
+    script = crystaler.script([{"text": "Done."}])
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = start(
+        crystaler, "do it", "--script", str(script), "--format", form, stdout=writing, stderr=subprocess.PIPE
+    )
+    os.close(writing)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 5
+    assert b"session is saved" in stderr
+    assert b"Traceback" not in stderr
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+@pytest.mark.parametrize("arguments", [["--version"], ["run", "do it"], ["hooks"], ["schema", "notes"], ["version"]])
+def test_closed_streams_are_no_fault(crystaler: Crystaler, arguments: list[str], closed: int) -> None:
+    script = crystaler.script([{"text": "Done."}])
+    options = ["--script", str(script), "--trace-hooks"] if arguments[0] == "run" else []
+    finished = subprocess.run(
+        [*PROGRAM[:-1], *arguments, *options],
+        cwd=crystaler.workspace,
+        env={**crystaler.environ, "CRYSTAL_HOME": str(crystaler.home)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        preexec_fn=lambda: os.close(closed),
+        timeout=60,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert b"Traceback" not in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["version"], ["hooks"]])
+def test_a_full_device_is_no_success(crystaler: Crystaler, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        finished = subprocess.run(
+            [*PROGRAM[:-1], *arguments],
+            env={**crystaler.environ, "CRYSTAL_HOME": str(crystaler.home)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert finished.returncode not in (0, 120)
+    assert b"Traceback" not in finished.stderr
+
+
+def test_a_second_signal_ends_a_tool_that_never_waits(crystaler: Crystaler) -> None:
+    """A plain loop in a plugin's tool cannot be cancelled; a second signal, a moment later, raises in it."""
+    program = f"""
+import pathlib
+from crystal.testing.crystaler import Crystaler
+import tempfile
+
+kit = Crystaler(pathlib.Path(tempfile.mkdtemp(dir={str(crystaler.workspace)!r})))
+kit.makeplugin("Busy", '''
+import crystal
+from crystal import Risk, hookimpl
+
+@crystal.tool(risk=Risk.READ)
+def busy(context) -> str:
+    "Never wait."
+    open({str(crystaler.workspace / "mark")!r}, "w").close()
+    while True:
+        pass
+
+@hookimpl
+def contribute_tools():
+    return [busy]
+''')
+kit.script([{{"toolCalls": [{{"name": "busy", "arguments": {{}}}}]}}, {{"text": "Done."}}])
+try:
+    kit.run()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=crystaler.environ
+    )
+    until((crystaler.workspace / "mark").exists)
+    process.send_signal(signal.SIGINT)
+
+    def ended() -> bool:
+        process.send_signal(signal.SIGINT)
+        return process.poll() is not None
+
+    until(ended)
+    stdout, _ = process.communicate(timeout=30)
+    assert stdout == b"interrupted\n"
+
+
+def test_a_signal_while_modules_load_is_an_interrupt(crystaler: Crystaler) -> None:
+    program = """
+import os, signal
+import crystal.cli.app
+from crystal.cli.main import main
+
+crystal.cli.app.run_command_line = lambda _: os.kill(os.getpid(), signal.SIGINT)
+main()
+"""
+    finished = subprocess.run([sys.executable, "-c", program, "run"], env=crystaler.environ, timeout=60, check=False)
+    assert finished.returncode == 5

@@ -320,3 +320,193 @@ def test_the_log_is_for_the_owner_alone_and_holds_no_key(crystaler: Crystaler) -
     for path in files:
         assert path.stat().st_mode & 0o777 == 0o600
         assert KEY not in path.read_text()
+
+
+HELD = """
+import asyncio
+import time
+from crystal import hookimpl
+
+@hookimpl
+async def {hook}({arguments}):
+    {body}
+"""
+SWALLOWS = """while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass"""
+IN_A_THREAD = "await asyncio.to_thread(time.sleep, 8)"
+
+
+@pytest.mark.parametrize("body", [SWALLOWS, IN_A_THREAD], ids=["swallows", "thread"])
+@pytest.mark.parametrize(
+    ("hook", "arguments"),
+    [
+        ("on_user_message", "message"),
+        ("on_session_ended", "session"),
+        ("transform_model", "request"),
+        ("contribute_tools", ""),
+    ],
+)
+def test_a_hook_that_cannot_be_ended_does_not_hold_the_process(
+    crystaler: Crystaler, hook: str, arguments: str, body: str
+) -> None:
+    """In a process of its own, ended by the clock if it hangs: nothing waits for what was abandoned."""
+    import subprocess
+    import sys
+
+    crystaler.makeconfig(hookTimeoutSeconds=0.2)
+    script = crystaler.script([{"text": "Done."}])
+    plugin = crystaler.makefile("held.py", HELD.format(hook=hook, arguments=arguments, body=body))
+    program = f"""
+import pathlib, sys, tempfile
+from crystal.testing.crystaler import Crystaler
+
+kit = Crystaler(pathlib.Path(tempfile.mkdtemp(dir={str(crystaler.workspace)!r})))
+kit.makeconfig(hookTimeoutSeconds=0.2)
+kit.makeplugin("held", pathlib.Path({str(plugin)!r}))
+result = kit.run("do it", "--script", {str(script)!r}, "--format", "final")
+sys.stdout.write(f"{{result.exit_code}} {{result.stdout.strip()}}")
+sys.stdout.flush()
+import os
+os._exit(0)
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=crystaler.environ, timeout=6, check=False
+    )
+    assert finished.stdout == "0 Done.", finished.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise GeneratorExit",
+        "raise SystemExit(3)",
+        "asyncio.current_task().cancel(); await asyncio.sleep(1)",
+        "raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})()",
+        "return crystal.ToolOutput(text='x', failed='no')",
+    ],
+)
+def test_whatever_a_tool_raises_is_a_failed_result(crystaler: Crystaler, body: str) -> None:
+    crystaler.makeplugin(
+        "Odd",
+        f"""
+        import asyncio
+        import crystal
+        from crystal import Risk, hookimpl
+
+        @crystal.tool(risk=Risk.READ)
+        async def odd(context) -> str:
+            "A sample."
+            {body}
+
+        @hookimpl
+        def contribute_tools():
+            return [odd]
+        """,
+    )
+    crystaler.script([calls(("odd", {})), DONE])
+    result = crystaler.run("go")
+    assert result.exit_code == 0, result.stderr
+    assert result.calls[0].failed
+    assert "'odd' failed" in result.calls[0].output
+
+
+def test_a_tool_that_swallows_its_cancellation_cannot_hold_an_interrupt(
+    crystaler: Crystaler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import signal
+
+    monkeypatch.setattr("crystal.engine.tool_call.TOOL_GRACE_SECONDS", 0.1)
+    crystaler.makeplugin(
+        "Held",
+        "import asyncio, crystal\nfrom crystal import Risk, hookimpl\n\n@crystal.tool(risk=Risk.READ)\n"
+        f"async def held(context) -> str:\n    'A sample.'\n    context.progress('up')\n    {SWALLOWS}\n\n"
+        "@hookimpl\ndef contribute_tools():\n    return [held]\n",
+    )
+
+    def interrupt(event: object) -> None:
+        if isinstance(event, ToolProgressed):
+            signal.raise_signal(signal.SIGINT)
+
+    crystaler.script([calls(("held", {}))])
+    assert crystaler.run("go", listener=interrupt).exit_code == 5
+
+
+def test_a_tool_that_calls_itself_ends_at_a_depth(crystaler: Crystaler) -> None:
+    crystaler.makeplugin(
+        "Deep",
+        """
+        import crystal
+        from crystal import Risk, hookimpl
+
+        @crystal.tool(risk=Risk.READ)
+        async def deep(context) -> str:
+            "Call itself."
+            output = await context.call("deep", {})
+            return output.text
+
+        @hookimpl
+        def contribute_tools():
+            return [deep]
+        """,
+    )
+    crystaler.script([calls(("deep", {})), DONE])
+    result = crystaler.run("go")
+    assert result.exit_code == 0, result.stderr
+    assert "stands inside 16 others" in result.calls[-1].output
+    assert len(result.calls) == 17
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        "TextDelta(text=5)",
+        "CallDelta(key='a', name='read', arguments=None)",
+        "CallDelta(key='a', call_id=5)",
+        "FinishDelta(reason='stop')",
+        "UsageDelta(usage=Usage(input=10**30))",
+        "UsageDelta(usage=Usage(output=-5))",
+        "UsageDelta(usage=None)",
+        "ReasoningDelta(text='x', state={'a': object()})",
+        "'text'",
+    ],
+)
+def test_a_client_that_yields_no_delta_fails_the_round(crystaler: Crystaler, delta: str) -> None:
+    crystaler.makeplugin(
+        "Odd",
+        f"""
+        from crystal import hookimpl
+        from crystal.types.model import *
+
+        class Client:
+            async def stream(self, request, load_image):
+                yield {delta}
+                yield FinishDelta(reason=FinishReason.STOP)
+
+            async def aclose(self):
+                pass
+
+        class Factory:
+            protocols = ("odd",)
+
+            def create(self, request):
+                return Client()
+
+        @hookimpl
+        def contribute_protocols():
+            return [Factory()]
+        """,
+    )
+    crystaler.makeproviders(
+        odd={
+            "protocol": "odd",
+            "baseUri": "http://127.0.0.1:9",
+            "requiresApiKey": False,
+            "models": {"m": {"contextWindow": 1000}},
+        }
+    )
+    result = crystaler.run("go", "-p", "odd", "--format", "json")
+    assert result.exit_code == 2
+    assert [line["type"] for line in result.lines[-2:]] == ["stopped", "session"]

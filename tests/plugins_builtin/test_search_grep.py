@@ -281,4 +281,5 @@ def test_a_name_with_a_line_break_and_other_odd_names_do_not_confuse(session: Se
     session.write("c\nd", "needle\n")
     (session.workspace / os.fsdecode(b"e\xff")).write_text("needle\n")
     assert grep(session, "needle", path="a:1:b") == ["a:1:b:1:needle"]
+    assert grep(session, "needle") == ["a:1:b:1:needle", "c\\nd:1:needle", "e\ufffd:1:needle"]
     assert grep(session, "needle", files_only=True) == ["a:1:b", "c\\nd", "e\ufffd"]
