@@ -9,7 +9,7 @@ from crystal.engine.candidate import Accumulator, Candidate
 from crystal.engine.retry import decide_retry
 from crystal.engine.state import SessionState
 from crystal.host.hooks import RequestRebuilt
-from crystal.host.isolation import describe_error, host_is_cancelled
+from crystal.host.isolation import describe_error, host_is_cancelled, run_isolated
 from crystal.store.secrets import StreamRedactor
 from crystal.types._frozen import Frozen
 from crystal.types.events import ReasoningStreamed, RetryScheduled, TextStreamed
@@ -29,6 +29,8 @@ from crystal.types.notes import NoteCode
 from crystal.types.tools import Catalog
 
 CHARACTERS_PER_TOKEN = 4
+CLIENT_GRACE_SECONDS = 2.0
+"""How long a cancelled request may take to close its connection."""
 
 
 class RoundFailed(Exception):
@@ -105,11 +107,28 @@ def _request(state: SessionState, purpose: Purpose) -> ModelRequest:
 
 
 async def _stream(state: SessionState, request: ModelRequest, accumulator: Accumulator) -> None:
+    _, error = await run_isolated(_consume(state, request, accumulator), grace=CLIENT_GRACE_SECONDS)
+    if isinstance(error, ModelError):
+        raise error
+    if error is not None:
+        # A client of a plugin may raise anything.
+        raise ModelError(
+            ModelErrorKind.INVALID,
+            f"The client of the protocol '{state.model.protocol}' failed: {describe_error(error)}",
+        ) from error
+    if not accumulator.is_finished:
+        raise ModelError(ModelErrorKind.INCOMPLETE, "The response ended without its end mark.")
+
+
+async def _consume(state: SessionState, request: ModelRequest, accumulator: Accumulator) -> None:
     text = StreamRedactor(state.redactor)
     reasoning = StreamRedactor(state.redactor)
     deltas = state.client.stream(request, state.media.load)
     try:
         async for delta in deltas:
+            if host_is_cancelled():
+                # The client swallowed its cancellation and goes on; nobody listens any more.
+                raise asyncio.CancelledError
             accumulator.add(delta)
             if isinstance(delta, TextDelta):
                 _emit_piece(state, TextStreamed, text.feed(delta.text))
@@ -117,21 +136,9 @@ async def _stream(state: SessionState, request: ModelRequest, accumulator: Accum
                 _emit_piece(state, ReasoningStreamed, reasoning.feed(delta.text))
             elif isinstance(delta, NoticeDelta):
                 state.host.notes.add(NoteCode.REQUEST_NOTICE, state.redactor.apply(delta.text))
-    except (ModelError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        # A client of a plugin may raise anything; only the host's own cancellation is not its failure.
-        if isinstance(error, asyncio.CancelledError) and host_is_cancelled():
-            raise
-        raise ModelError(
-            ModelErrorKind.INVALID,
-            f"The client of the protocol '{state.model.protocol}' failed: {describe_error(error)}",
-        ) from error
     finally:
         if isinstance(deltas, AsyncGenerator):
             await deltas.aclose()
-    if not accumulator.is_finished:
-        raise ModelError(ModelErrorKind.INCOMPLETE, "The response ended without its end mark.")
     _emit_piece(state, ReasoningStreamed, reasoning.finish())
     _emit_piece(state, TextStreamed, text.finish())
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from crystal.engine.answers import Answer
+from crystal.engine.model_call import CLIENT_GRACE_SECONDS
 from crystal.engine.state import SessionState
 from crystal.engine.turn import run_turn
+from crystal.host.isolation import run_isolated
 from crystal.types.events import SessionClosed, TurnFinished
 from crystal.types.items import ImageRef
 from crystal.types.model import Usage
@@ -17,6 +19,8 @@ from crystal.types.session import StopReason
 class TurnRunning(Exception):
     """A turn is running; queue the text with ``follow_up`` or wait."""
 
+
+CLIENT_CLOSE_SECONDS = 5.0
 
 INTERRUPTED_TURN = TurnFinished(
     stop_reason=StopReason.INTERRUPTED,
@@ -97,11 +101,12 @@ class Session:
     async def _close_client(self) -> None:
         """A client of a plugin may fail to close; that must not keep the session from being saved."""
         state = self._state
-        try:
+
+        async def close() -> None:
             await state.client.aclose()
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
+
+        _, error = await run_isolated(close(), grace=CLIENT_GRACE_SECONDS, limit=CLIENT_CLOSE_SECONDS)
+        if error is not None:
             state.host.notes.add(
                 NoteCode.CLIENT_ERROR,
                 f"The client of the protocol '{state.model.protocol}' failed to close: {type(error).__name__}.",

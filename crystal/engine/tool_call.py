@@ -20,7 +20,7 @@ from crystal.engine.checkpoint import checkpoint
 from crystal.engine.state import SessionState
 from crystal.engine.tool_context import make_context
 from crystal.host.admission import RegisteredTool
-from crystal.host.isolation import contained, describe_error, end_task, outcome_of
+from crystal.host.isolation import describe_error, run_isolated
 from crystal.store.errors import MediaError
 from crystal.store.media import printable_name
 from crystal.types._frozen import Frozen
@@ -30,7 +30,7 @@ from crystal.types.events import ToolCallFinished, ToolCallStarted
 from crystal.types.items import IMAGE_TYPES, Image, ImageRef, ToolCallItem, ToolResultItem
 from crystal.types.notes import NoteCode
 from crystal.types.paths import PathZone, ResolvedPath
-from crystal.types.tools import ClassifierFacts, ToolCall, ToolContext, ToolOutput
+from crystal.types.tools import ClassifierFacts, ToolCall, ToolOutput
 from crystal.workspace.fence import PathRefused
 from crystal.workspace.limits import truncate_output
 
@@ -256,28 +256,18 @@ async def _invoke(
         return await run_child(state, prepared, name, arguments, spent)
 
     context = make_context(state, call, tool, permitted, call_child, spent)
-    output, error = await _run_isolated(tool, call, context)
+
+    async def invoke() -> Any:
+        # Inside the task: a tool that is no coroutine function may raise when it is called.
+        return await tool.contribution.tool.invoke(call, context)
+
+    output, error = await run_isolated(invoke(), grace=TOOL_GRACE_SECONDS)
     if isinstance(error, asyncio.CancelledError):
         return _failure(f"The tool '{call.name}' failed: it cancelled itself.")
     if error is not None:
         return _failure(f"The tool '{call.name}' failed: {describe_error(error)}")
     fault = _output_fault(output)
     return output if fault is None else _failure(f"The tool '{call.name}' failed: it answered {fault}.")
-
-
-async def _run_isolated(tool: RegisteredTool, call: ToolCall, context: ToolContext) -> tuple[Any, BaseException | None]:
-    """Run the tool in a task of its own, so that it can neither cancel the turn nor hold its interrupt."""
-
-    async def invoke() -> Any:
-        return await tool.contribution.tool.invoke(call, context)
-
-    task = asyncio.create_task(contained(invoke()))
-    try:
-        await asyncio.wait({task})
-    except asyncio.CancelledError:
-        await end_task(task, TOOL_GRACE_SECONDS)
-        raise
-    return outcome_of(task)
 
 
 def _is_permitted(path: ResolvedPath, record: ApprovalRecord) -> bool:

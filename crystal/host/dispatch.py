@@ -12,7 +12,7 @@ from types import CoroutineType
 from typing import Any
 
 from crystal.hookspecs import ContractRefused, JunkReturned
-from crystal.host.isolation import contained, end_task, host_is_cancelled, outcome_of
+from crystal.host.isolation import LimitReached, host_is_cancelled, run_isolated
 from crystal.host.ledger import HookRecord, Ledger
 from crystal.host.manager import Implementation, PluginRegistry
 from crystal.host.notes import Notes
@@ -231,16 +231,9 @@ class Dispatcher:
 
     async def _await(self, hook: str, step: Step, awaitable: Any) -> Any:
         """Await in a task of its own: one that swallows its cancellation cannot hold the turn."""
-        task = asyncio.create_task(contained(awaitable))
-        try:
-            done, _ = await asyncio.wait({task}, timeout=self._timeout)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if not done:
-            await end_task(task, CANCEL_GRACE_SECONDS)
+        result, error = await run_isolated(awaitable, grace=CANCEL_GRACE_SECONDS, limit=self._timeout)
+        if isinstance(error, LimitReached):
             raise HookFailed(NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled")
-        result, error = outcome_of(task)
         if error is not None:
             raise error
         return result

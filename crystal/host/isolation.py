@@ -7,11 +7,38 @@ from collections.abc import Awaitable
 from typing import Any
 
 
-async def contained(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """Await and hand errors back as values: a task that raises SystemExit would end the event loop.
+class LimitReached(Exception):
+    """The code took longer than it may and was cancelled."""
 
-    To be run as a task of its own; only the operator's KeyboardInterrupt passes, and the end of the task itself.
+
+async def run_isolated(
+    awaitable: Awaitable[Any], *, grace: float, limit: float | None = None
+) -> tuple[Any, BaseException | None]:
+    """Await the code of a plugin in a task of its own and return its result, or what it raised.
+
+    In its own task it can neither cancel its caller nor hold it: code that swallows its cancellation is left behind
+    after ``grace`` seconds, whether it is the limit or the caller's own cancellation that ends it.
+
+    :param limit: seconds it may take; past them the error is :class:`LimitReached`.
+    :raises asyncio.CancelledError: when the caller is cancelled.
     """
+    task = asyncio.create_task(_contained(awaitable))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=limit)
+    except asyncio.CancelledError:
+        await _end(task, grace)
+        raise
+    if not done:
+        await _end(task, grace)
+        return None, LimitReached()
+    if task.cancelled():
+        return None, asyncio.CancelledError()
+    error = task.exception()
+    return (None, error) if error is not None else task.result()
+
+
+async def _contained(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Hand errors back as values: a task that raises SystemExit would end the event loop."""
     try:
         return await awaitable, None
     except (KeyboardInterrupt, GeneratorExit):
@@ -20,16 +47,7 @@ async def contained(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | Non
         return None, error
 
 
-def outcome_of(task: asyncio.Task[tuple[Any, BaseException | None]]) -> tuple[Any, BaseException | None]:
-    """Return result and error of a finished task of :func:`contained`, however it ended."""
-    if task.cancelled():
-        return None, asyncio.CancelledError()
-    error = task.exception()
-    return (None, error) if error is not None else task.result()
-
-
-async def end_task(task: asyncio.Task[Any], grace: float) -> None:
-    """Cancel a task and wait for it, but at most ``grace`` seconds: it may swallow its cancellation."""
+async def _end(task: asyncio.Task[Any], grace: float) -> None:
     task.cancel()
     await asyncio.wait({task}, timeout=grace)
 

@@ -11,7 +11,14 @@ from crystal.engine.transcript import INTERRUPTED
 from crystal.store.home import Home
 from crystal.store.sessions import SessionStore
 from crystal.testing.crystaler import Crystaler
-from crystal.types.events import FollowUpDelivered, StepStarted, ToolCallFinished, ToolProgressed, TurnFinished
+from crystal.types.events import (
+    FollowUpDelivered,
+    StepStarted,
+    TextStreamed,
+    ToolCallFinished,
+    ToolProgressed,
+    TurnFinished,
+)
 from tests.engine.runs import DONE, bash, calls, of, read, results_of
 
 KEY = "sk-acme-0123456789abcdef"
@@ -510,3 +517,70 @@ def test_a_client_that_yields_no_delta_fails_the_round(crystaler: Crystaler, del
     result = crystaler.run("go", "-p", "odd", "--format", "json")
     assert result.exit_code == 2
     assert [line["type"] for line in result.lines[-2:]] == ["stopped", "session"]
+
+
+@pytest.mark.parametrize("place", ["stream", "aclose"])
+def test_a_client_that_swallows_its_cancellation_cannot_hold_the_session(
+    crystaler: Crystaler, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    import signal
+
+    monkeypatch.setattr("crystal.engine.model_call.CLIENT_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("crystal.engine.session.CLIENT_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("crystal.engine.session.CLIENT_CLOSE_SECONDS", 0.1)
+    crystaler.makeplugin(
+        "Held",
+        f"""
+        import asyncio
+        from crystal import hookimpl
+        from crystal.types.model import FinishDelta, FinishReason, TextDelta
+
+        async def hold(place):
+            while place == "{place}":
+                try:
+                    await asyncio.sleep(3600)
+                except asyncio.CancelledError:
+                    return
+
+        class Client:
+            async def stream(self, request, load_image):
+                yield TextDelta(text="begun")
+                await hold("stream")
+                yield TextDelta(text="too late")
+                yield FinishDelta(reason=FinishReason.STOP)
+
+            async def aclose(self):
+                while True:
+                    await hold("aclose")
+                    if "{place}" != "aclose":
+                        break
+
+        class Factory:
+            protocols = ("held",)
+
+            def create(self, request):
+                return Client()
+
+        @hookimpl
+        def contribute_protocols():
+            return [Factory()]
+        """,
+    )
+    crystaler.makeproviders(
+        held={
+            "protocol": "held",
+            "baseUri": "http://127.0.0.1:9",
+            "requiresApiKey": False,
+            "models": {"m": {"contextWindow": 1000}},
+        }
+    )
+
+    def interrupt(event: object) -> None:
+        if isinstance(event, TextStreamed) and place == "stream":
+            signal.raise_signal(signal.SIGINT)
+
+    result = crystaler.run("go", "-p", "held", listener=interrupt)
+    assert result.exit_code == (5 if place == "stream" else 0)
+    streamed = [event.text for event in of(result, TextStreamed)]
+    assert streamed == (["begun"] if place == "stream" else ["begun", "too late"])
+    assert type(result.events[-1]).__name__ == "SessionClosed"

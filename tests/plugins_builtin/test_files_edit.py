@@ -233,7 +233,8 @@ def test_only_the_one_place_changes(text: str, old: str, new: str) -> None:
     except NotReplaced:
         return
     plain = text.replace("\r\n", "\n")
-    assert replaced.replace("\r\n", "\n") == plain.replace(old.replace("\r\n", "\n"), new, 1)
+    expected = plain.replace(old.replace("\r\n", "\n"), new, 1)
+    assert replaced.replace("\r\n", "\n") == expected.replace("\r\n", "\n")
     start = 0
     while start < min(len(text), len(replaced)) and text[start] == replaced[start]:
         start += 1
