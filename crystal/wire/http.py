@@ -1,31 +1,27 @@
 """The one HTTP seam: post a body, get a status, headers and a stream of bytes, or a :class:`ModelError`.
 
-httpx is imported when the first request is near, not with this module. Nothing here retries or reads what it carries.
+Nothing here retries or reads what it carries.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import os
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from crystal._version import VERSION
 from crystal.types._frozen import Frozen
 from crystal.types.model import ModelError, ModelErrorKind
+from crystal.wire.routes import AddressRefused, RawResponse, Route, make_route, warm
 
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
-
 USER_AGENT = f"crystal/{VERSION}"
-_KEEP_ALIVE_SECONDS = 120.0
-"""Tools run between two requests of a turn; httpx's own 5 s would throw the connection away."""
 _DRAIN_BYTES = 256 * 1024
 
 
@@ -57,9 +53,10 @@ class TlsTrust:
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return a context that verifies peers, with the bundle of ``SSL_CERT_FILE`` when that is set."""
+        """Return a context that verifies peers: by certifi's certificates, or by those of ``SSL_CERT_FILE`` or
+        ``SSL_CERT_DIR``."""
         if self._context is None:
-            self._context = _httpx().create_ssl_context()
+            self._context = _make_context()
         return self._context
 
 
@@ -70,18 +67,15 @@ class StreamedResponse:
     """
 
     def __init__(
-        self,
-        response: httpx.Response,
-        where: str,
-        limits: TransportLimits,
-        close: Callable[[], Awaitable[None]],
+        self, response: RawResponse, where: str, limits: TransportLimits, errors: tuple[type[Exception], ...]
     ) -> None:
-        self.status: int = response.status_code
-        self.headers: Mapping[str, str] = dict(response.headers.items())
-        self._chunks = _body_chunks(response)
+        self.status = response.status
+        self.headers = response.headers
+        self._chunks = response.chunks
+        self._close = response.close
+        self._errors = errors
         self._where = where
         self._limits = limits
-        self._close = close
         self._patience = limits.first_byte
         self._ended = False
 
@@ -102,7 +96,7 @@ class StreamedResponse:
                 ModelErrorKind.TIMEOUT,
                 f"{self._where} sent nothing for {wait:g} seconds in the middle of an answer.",
             ) from None
-        except _httpx().HTTPError as error:
+        except self._errors as error:
             raise _transport_error(error, self._where) from error
         self._patience = self._limits.idle
         self._ended = chunk is None
@@ -148,9 +142,7 @@ class Transport:
             "read": None,
             "pool": None,
         }
-        self._open: httpx.AsyncHTTPTransport | httpx.AsyncClient | None = None
-        self._send: Callable[[httpx.Request], Awaitable[httpx.Response]] | None = None
-        self._parsed: tuple[str | None, Any] = (None, None)
+        self._route: Route | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -161,10 +153,10 @@ class Transport:
         await self.aclose()
 
     def prepare(self, url: str) -> None:
-        """Import httpx and build what a request to ``url`` needs; a thread may call it while something waits."""
+        """Import and build what a request to ``url`` needs; a thread may call it while something waits."""
         warm()
-        if self._send is None:
-            self._send = self._build(url)
+        if self._route is None:
+            self._route = make_route(self._trust.context, url, self._timeouts)
 
     async def post_stream(self, url: str, headers: Mapping[str, str], body: bytes) -> StreamedResponse:
         """Post ``body`` and return the response as soon as its head is there, whatever its status.
@@ -172,104 +164,49 @@ class Transport:
         :param headers: sent as they are, besides ``user-agent``, ``host`` and ``content-length``.
         :raises ModelError: kind NETWORK, TIMEOUT, or INVALID when ``url`` or a header cannot be sent.
         """
-        send = self._send = self._send or self._build(url)
+        route = self._route = self._route or make_route(self._trust.context, url, self._timeouts)
         where = _where(url)
-        request = self._request(url, headers, body)
+        _check_headers(headers)
         try:
             async with asyncio.timeout(self.limits.first_byte):
-                response = await send(request)
+                response = await route.post(url, {"user-agent": USER_AGENT, **headers}, body)
         except TimeoutError:
             raise ModelError(
                 ModelErrorKind.TIMEOUT, f"{where} sent no answer within {self.limits.first_byte:g} seconds."
             ) from None
-        except _httpx().HTTPError as error:
+        except AddressRefused as error:
+            raise ModelError(ModelErrorKind.INVALID, f"The endpoint's baseUri is no usable address: {error}") from error
+        except route.errors as error:
             raise _transport_error(error, where) from error
-        return StreamedResponse(response, where, self.limits, response.aclose)
+        return StreamedResponse(response, where, self.limits, route.errors)
 
     async def aclose(self) -> None:
         """Close every connection."""
-        if self._open is not None:
-            opened, self._open, self._send = self._open, None, None
-            await opened.aclose()
+        if self._route is not None:
+            route, self._route = self._route, None
+            await route.aclose()
 
-    def _build(self, url: str) -> Callable[[httpx.Request], Awaitable[httpx.Response]]:
-        import ssl
-        from functools import partial
-        from urllib.request import getproxies
 
-        library = _httpx()
-        # A plain http URL needs no certificates, and loading them takes tens of milliseconds. A bare context
-        # has none and verifies, so it would refuse every TLS peer rather than trust one.
-        secure = not url.lower().startswith("http:")
-        context = self._trust.context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        pool = library.Limits(keepalive_expiry=_KEEP_ALIVE_SECONDS)
-        if getproxies():
-            client = library.AsyncClient(verify=context, limits=pool)
-            self._open = client
-            return partial(client.send, stream=True)
-        # Without proxies the client adds only cookies, redirects and authentication, which nothing here uses
-        # and which take a quarter of the time of a local request.
-        transport = library.AsyncHTTPTransport(verify=context, limits=pool)
-        self._open = transport
-        send: Callable[[httpx.Request], Awaitable[httpx.Response]] = transport.handle_async_request
-        return send
+def _make_context() -> ssl.SSLContext:
+    import ssl
 
-    def _address(self, url: str) -> httpx.URL:
-        """Return the parsed address; one client sends to one, again and again."""
-        if url != self._parsed[0]:
-            self._parsed = (url, _httpx().URL(url))
-        address: httpx.URL = self._parsed[1]
-        return address
+    if file := os.environ.get("SSL_CERT_FILE"):
+        return ssl.create_default_context(cafile=file)
+    if folder := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=folder)
+    import certifi
 
-    def _request(self, url: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
-        library = _httpx()
-        for name, value in headers.items():
-            # Checked here because the libraries below put the value, which may be a key, into their messages.
-            if not (name.isascii() and value.isascii() and value.isprintable()):
-                raise ModelError(
-                    ModelErrorKind.INVALID,
-                    f"The header {name!r} holds characters that HTTP cannot carry; mend it or the key in it.",
-                )
-        try:
-            request: httpx.Request = library.Request(
-                "POST",
-                self._address(url),
-                headers={"user-agent": USER_AGENT, **headers},
-                content=body,
-                extensions={"timeout": self._timeouts},
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    """Refuse what HTTP cannot carry here, since the libraries below put the value, maybe a key, into messages."""
+    for name, value in headers.items():
+        if not (name.isascii() and value.isascii() and value.isprintable()):
+            raise ModelError(
+                ModelErrorKind.INVALID,
+                f"The header {name!r} holds characters that HTTP cannot carry; mend it or the key in it.",
             )
-            return request
-        except (library.InvalidURL, ValueError) as error:
-            raise ModelError(ModelErrorKind.INVALID, f"The endpoint's baseUri is no usable address: {error}") from error
-
-
-def warm() -> None:
-    """Import httpx and what its first request would import; a thread may call it while something waits."""
-    _httpx()
-    importlib.import_module("httpcore")
-    # Imported by name inside anyio at the first connection otherwise; only time is lost when anyio moves it.
-    with contextlib.suppress(ImportError):
-        importlib.import_module("anyio._backends._asyncio")
-
-
-def _httpx() -> Any:
-    if "httpx" in sys.modules:
-        # Not taken from sys.modules: import_module waits for a thread that is still importing it.
-        return importlib.import_module("httpx")
-    # httpx imports its own command line when click and rich are installed; blocking that module saves
-    # importing both and pygments, about 40 ms, and changes nothing else.
-    sys.modules["httpx._main"] = None  # type: ignore[assignment]
-    try:
-        return importlib.import_module("httpx")
-    finally:
-        sys.modules.pop("httpx._main", None)
-
-
-def _body_chunks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    chunks: Any = (
-        response.aiter_bytes() if "content-encoding" in response.headers else aiter(cast(Any, response.stream))
-    )
-    return cast("AsyncGenerator[bytes, None]", chunks)
 
 
 def _where(url: str) -> str:
@@ -282,22 +219,22 @@ def _where(url: str) -> str:
 
 
 def _transport_error(error: Exception, where: str) -> ModelError:
-    library = _httpx()
-    if isinstance(error, library.TimeoutException):
-        doing = {"ConnectTimeout": "connect", "WriteTimeout": "send the request"}.get(type(error).__name__, "read")
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    if "TimeoutException" in kinds:
+        doing = {"ConnectTimeout": "connect", "WriteTimeout": "send the request"}.get(kinds[0], "read")
         return ModelError(ModelErrorKind.TIMEOUT, f"{where}: the time to {doing} ran out.")
     if _has_certificate_fault(error):
         return ModelError(
             ModelErrorKind.INVALID,
             f"{where} shows a certificate that is not trusted; set SSL_CERT_FILE to a bundle with its issuer.",
         )
-    if isinstance(error, library.UnsupportedProtocol):
+    if "UnsupportedProtocol" in kinds:
         return ModelError(ModelErrorKind.INVALID, "The endpoint's baseUri must begin with http:// or https://.")
-    if isinstance(error, library.LocalProtocolError):
-        return ModelError(ModelErrorKind.INVALID, f"{where}: the request cannot be sent ({type(error).__name__}).")
-    if isinstance(error, library.ConnectError):
+    if "LocalProtocolError" in kinds:
+        return ModelError(ModelErrorKind.INVALID, f"{where}: the request cannot be sent ({kinds[0]}).")
+    if "ConnectError" in kinds:
         return ModelError(ModelErrorKind.NETWORK, f"No connection to {where}: {error}")
-    return ModelError(ModelErrorKind.NETWORK, f"The connection to {where} broke: {error or type(error).__name__}")
+    return ModelError(ModelErrorKind.NETWORK, f"The connection to {where} broke: {error or kinds[0]}")
 
 
 def _has_certificate_fault(error: BaseException) -> bool:

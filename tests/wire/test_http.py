@@ -183,8 +183,24 @@ def test_a_connection_that_is_dropped_instead_of_an_answer_is_a_network_fault() 
     assert failure([Answer(before=HangUp())]).kind is ModelErrorKind.NETWORK
 
 
-@pytest.mark.parametrize("url", ["", "localhost:1234/v1", "ftp://x.test/", "http://[::1", "http://x.test:port/"])
-def test_an_address_that_cannot_be_used_is_an_invalid_request(url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:1234/v1",
+        "ftp://x.test/",
+        "http://[::1",
+        "http://x.test:port/",
+        "http://127.0.0.1:99999/",
+        "http:///v1",
+    ],
+)
+@pytest.mark.parametrize("proxy", ["", "http://127.0.0.1:9"])
+def test_an_address_that_cannot_be_used_is_an_invalid_request(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, url: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+
     async def use() -> None:
         async with Transport() as transport:
             await transport.post_stream(url, HEADERS, b"{}")
@@ -276,17 +292,19 @@ def in_new_process(code: str) -> str:
 
 
 def test_importing_the_wire_imports_no_http_library() -> None:
-    code = "import sys, crystal.wire.http, crystal.wire.events; print('httpx' in sys.modules)"
-    assert in_new_process(code) == "False"
+    code = "import sys, crystal.wire.http, crystal.wire.events; print({'httpx', 'httpcore'} & sys.modules.keys())"
+    assert in_new_process(code) == "set()"
 
 
-def test_warming_imports_the_library_without_its_command_line() -> None:
+def test_warming_imports_only_what_a_request_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "import sys; from crystal.wire.http import warm; warm(); "
+        "import sys; from crystal.wire.routes import warm; warm(); "
         "print(sorted({'httpx', 'httpcore', 'httpx._main', 'click', 'rich', 'pygments'} & sys.modules.keys())); "
         "import httpx; print(callable(httpx.main))"
     )
-    assert in_new_process(code) == "['httpcore', 'httpx']\nTrue"
+    assert in_new_process(code) == "['httpcore']\nTrue"
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    assert in_new_process(code) == "['httpx']\nTrue"
 
 
 def test_a_plain_address_loads_no_certificates() -> None:
