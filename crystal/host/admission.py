@@ -120,8 +120,10 @@ def _field_fault(entry: ToolContribution) -> str | None:
         return "a risk that is not a Risk"
     if not isinstance(entry.authority, Authority) or not entry.authority:
         return "an authority that is not an Authority"
-    if entry.pre_classifier is not None and not callable(entry.pre_classifier):
-        return "a pre_classifier that cannot be called"
+    for name in ("pre_classifier", "grant_parts", "preview"):
+        function = getattr(entry, name)
+        if function is not None and not callable(function):
+            return f"a {name} that cannot be called"
     if not _are_names(entry.capabilities, (frozenset, set, tuple)):
         return "capabilities that are not a set of names"
     return None if type(entry.parallel) is bool else "something else than a bool as parallel"

@@ -110,6 +110,7 @@ class ApprovalAsked(Frozen):
 
     :param host: the classification before any hook.
     :param final: the classification the policy used.
+    :param preview: what the call would change, as the tool shows it; empty when it shows nothing.
     """
 
     request_id: str
@@ -120,6 +121,7 @@ class ApprovalAsked(Frozen):
     final: Classification
     offered: tuple[GrantScope, ...]
     reason: str
+    preview: str = ""
 
 
 class QuestionAsked(Frozen):

@@ -104,6 +104,14 @@ PreClassifier = Callable[[ToolCall, Classification], "Classification | None"]
 """A tool's own look at one call: it may raise risk or authority or require a prompt; lowering is ignored."""
 
 
+GrantParts = Callable[[ToolCall], "tuple[str, ...] | None"]
+"""What a Session or Persistent grant of one call is given for, as texts; a call is covered when every one of its texts
+was granted. ``None``: this call can be approved once only."""
+
+Preview = Callable[[ToolCall, ToolContext], str]
+"""What a call would change, as text for the person who is asked; it changes nothing itself."""
+
+
 class ToolContribution(Frozen):
     """One tool on its way into the catalogs.
 
@@ -112,6 +120,8 @@ class ToolContribution(Frozen):
     :param default_paths: for a path argument that may be left out, what it then means.
     :param risk: the plugin's own class for its tool; ``None`` leaves it to the classifiers.
     :param pre_classifier: may raise the class of a single call.
+    :param grant_parts: narrows what a grant covers; without it a grant covers every call of the tool.
+    :param preview: called when the operator is asked about a call, such as a diff for a tool that edits files.
     :param capabilities: for first-party tools only: ``ask``, ``todos``, ``file_state``, ``registry``.
     :param parallel: whether calls judged Read + Workspace may run beside others.
     """
@@ -124,6 +134,8 @@ class ToolContribution(Frozen):
     risk: Risk | None = None
     authority: Authority = Authority.WORKSPACE
     pre_classifier: PreClassifier | None = None
+    grant_parts: GrantParts | None = None
+    preview: Preview | None = None
     capabilities: frozenset[str] = frozenset()
     parallel: bool = True
 
