@@ -1,15 +1,8 @@
-"""The slash verbs and their aliases; ``crystal run`` refuses a task that begins with one."""
+"""Tasks that are no tasks: ``crystal run`` refuses one that begins with a slash verb."""
 
 from __future__ import annotations
 
-VERBS = frozenset(
-    (
-        *("help", "h", "plan", "approval", "attach", "thinking", "think", "effort", "tokens", "verbose", "model"),
-        *("promptset", "prompts", "status", "stats", "btw", "side", "statusline", "clear", "new", "cd", "space"),
-        *("resume", "continue", "fork", "sessions", "compact", "summarize", "export", "todos", "todo", "tools"),
-        *("plugins", "skills", "mcp", "hooks", "permissions", "trust", "undo", "quit", "exit", "q"),
-    )
-)
+from crystal.host.reserved import VERBS
 
 
 def is_verb(task: str) -> bool:

@@ -110,6 +110,23 @@ class Dispatcher:
             except HookFailed as failure:
                 self._note_failure(step, failure)
 
+    def implementers(self, hook: str) -> tuple[str, ...]:
+        """Return the plugins that implement ``hook``, in call order."""
+        return tuple(dict.fromkeys(step.plugin for step in self._plans[hook]))
+
+    async def notify_one(self, hook: str, plugin: str, *arguments: Any) -> bool:
+        """Call the implementations of one plugin, with arguments that are its own; return whether none failed."""
+        succeeded = True
+        for step in self._plans[hook]:
+            if step.plugin != plugin:
+                continue
+            try:
+                await self._call(hook, step, arguments)
+            except HookFailed as failure:
+                self._note_failure(step, failure)
+                succeeded = False
+        return succeeded
+
     async def append(self, hook: str, *arguments: Any) -> tuple[str, ...]:
         """Return the texts of the implementations in order, blank ones dropped."""
         texts = []

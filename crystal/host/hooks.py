@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from pathlib import Path
 
 from crystal.hookspecs._items import images_of
 from crystal.host.dispatch import Collected, Dispatcher, Folded
 from crystal.types._frozen import Frozen
 from crystal.types.approval import ApprovalFacts
-from crystal.types.environment import Environment, SessionModels
+from crystal.types.environment import Environment, ModelClients, SessionModels, StatusUpdates
 from crystal.types.model import ModelRequest, ModelResponse
 from crystal.types.session import PromptFacts, SessionFacts, TurnFacts, UserMessage
 from crystal.types.tools import ToolCall, ToolOutput
@@ -51,6 +52,22 @@ class Hooks:
     async def attach_session(self, models: SessionModels) -> None:
         """Run :func:`crystal.hookspecs.lifecycle.attach_session`."""
         await self._dispatcher.notify("attach_session", models)
+
+    def plugins_with(self, hook: str) -> tuple[str, ...]:
+        """Return the plugins that implement an attach hook whose arguments are each plugin's own."""
+        return self._dispatcher.implementers(hook)
+
+    async def attach_clients(self, plugin: str, clients: ModelClients) -> None:
+        """Run :func:`crystal.hookspecs.lifecycle.attach_clients` of one plugin."""
+        await self._dispatcher.notify_one("attach_clients", plugin, clients)
+
+    async def attach_data_directories(self, plugin: str, everywhere: Path, project: Path) -> None:
+        """Run :func:`crystal.hookspecs.lifecycle.attach_data_directories` of one plugin."""
+        await self._dispatcher.notify_one("attach_data_directories", plugin, everywhere, project)
+
+    async def attach_status(self, plugin: str, updates: StatusUpdates) -> bool:
+        """Run :func:`crystal.hookspecs.lifecycle.attach_status` of one plugin; return whether it did not fail."""
+        return await self._dispatcher.notify_one("attach_status", plugin, updates)
 
     async def on_session_started(self, session: SessionFacts) -> None:
         """Run :func:`crystal.hookspecs.lifecycle.on_session_started`."""

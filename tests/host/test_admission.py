@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crystal.host.admission import (
-    BUILTIN_PROTOCOLS,
-    RESERVED_TOOLS,
-    admit_classifiers,
-    admit_factories,
-    admit_tools,
-    schema_fault,
-)
+from crystal.host.admission import admit_classifiers, admit_factories, admit_tools, schema_fault
 from crystal.host.dispatch import Collected
+from crystal.host.reserved import BUILTIN_PROTOCOLS, RESERVED_TOOLS
 from crystal.types._readonly import ReadOnlyError
 from crystal.types.approval import Authority
 from crystal.types.notes import NoteCode

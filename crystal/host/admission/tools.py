@@ -1,42 +1,20 @@
-"""Admission: the rules by which a contributed entry enters the host, one rule in one place, as functions of data."""
+"""Admission of tools."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
+from crystal.host.admission.entries import NAME, Omitted, check_each
 from crystal.host.dispatch import Collected
+from crystal.host.reserved import RESERVED_TOOLS
 from crystal.types._frozen import Frozen
 from crystal.types._readonly import read_only, thaw
 from crystal.types.approval import Authority, Risk
-from crystal.types.model import ClientFactory
 from crystal.types.notes import Note, NoteCode
-from crystal.types.tools import Catalog, Classifier, ToolContribution, ToolDefinition
-
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-BUILTIN_PROTOCOLS = frozenset(("deepseek", "openai", "responses", "anthropic", "gemini", "ollama", "local", "scripted"))
-RESERVED_TOOLS = frozenset(
-    (
-        *("read", "list", "tree", "glob", "grep", "search", "todowrite", "todoread", "question"),
-        *("edit", "write", "bash", "skill"),
-        *("tool_search", "tool_call", "run_script", "plugin_list", "plugin_create", "plugin_delete"),
-        *("skill_create", "skill_view", "skill_list"),
-        *("mcp_list", "mcp_add", "mcp_remove", "mcp_resources", "mcp_read"),
-    )
-)
-"""Tool names that only this host may give, whether or not the tool is present or enabled."""
+from crystal.types.tools import Catalog, ToolContribution, ToolDefinition
 
 SCHEMA_TYPES = frozenset(("object", "array", "string", "integer", "number", "boolean", "null"))
-Admitted = TypeVar("Admitted")
-
-
-class Omitted(Exception):
-    """An entry breaks a rule. The message completes "… is omitted: it …"."""
-
-    def __init__(self, code: NoteCode, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
 
 
 class RegisteredTool(Frozen):
@@ -75,7 +53,7 @@ def admit_tools(
         if name not in disabled or not tool.is_builtin:
             admitted[name] = tool
 
-    return admitted, _check_each(entries, "tool", check)
+    return admitted, check_each(entries, "tool", check)
 
 
 def _read_tool(entry: Any, plugin: str) -> RegisteredTool:
@@ -153,81 +131,3 @@ def schema_fault(schema: Any) -> str | None:
     if not isinstance(required, (list, tuple)) or not all(isinstance(name, str) for name in required):
         return "has 'required' that is not a list of names"
     return None
-
-
-class RegisteredFactory(Frozen):
-    """An admitted factory of model clients."""
-
-    plugin: str
-    factory: ClientFactory
-
-
-def admit_factories(
-    entries: tuple[Collected, ...],
-) -> tuple[dict[str, RegisteredFactory], tuple[Note, ...]]:
-    """Return the admitted factories by protocol, and a note for each omitted entry."""
-    admitted: dict[str, RegisteredFactory] = {}
-
-    def check(collected: Collected) -> None:
-        factory = collected.entry
-        protocols = getattr(factory, "protocols", None)
-        if not callable(getattr(factory, "create", None)) or not isinstance(protocols, tuple):
-            raise Omitted(NoteCode.CONTRIBUTION_INVALID, "has no 'protocols' tuple or no 'create'")
-        for protocol in protocols:
-            if not isinstance(protocol, str) or not NAME.fullmatch(protocol):
-                raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"claims {protocol!r}, which is not a protocol token")
-            if protocol in BUILTIN_PROTOCOLS and not collected.plugin.startswith("builtin:"):
-                raise Omitted(NoteCode.PROTOCOL_RESERVED, f"claims the built-in protocol '{protocol}'")
-            if protocol in admitted:
-                raise Omitted(
-                    NoteCode.PROTOCOL_DUPLICATE, f"claims '{protocol}', which {admitted[protocol].plugin} serves"
-                )
-        for protocol in protocols:
-            admitted[protocol] = RegisteredFactory(plugin=collected.plugin, factory=factory)
-
-    return admitted, _check_each(entries, "protocol factory", check)
-
-
-class RegisteredClassifier(Frozen):
-    """An admitted classifier."""
-
-    plugin: str
-    classifier: Classifier
-
-
-def admit_classifiers(
-    entries: tuple[Collected, ...],
-) -> tuple[tuple[RegisteredClassifier, ...], tuple[Note, ...]]:
-    """Return the admitted classifiers in order, and a note for each omitted entry."""
-    admitted: list[RegisteredClassifier] = []
-
-    def check(collected: Collected) -> None:
-        if not callable(getattr(collected.entry, "classify", None)):
-            raise Omitted(NoteCode.CONTRIBUTION_INVALID, "has no 'classify'")
-        admitted.append(RegisteredClassifier(plugin=collected.plugin, classifier=collected.entry))
-
-    notes = _check_each(entries, "classifier", check)
-    return tuple(admitted), notes
-
-
-def _check_each(entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]) -> tuple[Note, ...]:
-    notes = []
-    for collected in entries:
-        try:
-            check(collected)
-        except Omitted as omitted:
-            code, reason = omitted.code, str(omitted)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            code, reason = NoteCode.CONTRIBUTION_INVALID, f"raised {type(error).__name__} when it was looked at"
-        else:
-            continue
-        notes.append(
-            Note(
-                code=code,
-                text=f"A {kind} of plugin '{collected.plugin}' is omitted: it {reason}.",
-                source=collected.plugin,
-            )
-        )
-    return tuple(notes)

@@ -1,0 +1,43 @@
+"""What every admission shares: an entry that breaks a rule is omitted with a note, and takes no other with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from crystal.host.dispatch import Collected
+from crystal.types.notes import Note, NoteCode
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+class Omitted(Exception):
+    """An entry breaks a rule. The message completes "… is omitted: it …"."""
+
+    def __init__(self, code: NoteCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def check_each(entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]) -> tuple[Note, ...]:
+    """Call ``check`` with every entry and return a note for each one that it omits or that raises."""
+    notes = []
+    for collected in entries:
+        try:
+            check(collected)
+        except Omitted as omitted:
+            code, reason = omitted.code, str(omitted)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            code, reason = NoteCode.CONTRIBUTION_INVALID, f"raised {type(error).__name__} when it was looked at"
+        else:
+            continue
+        notes.append(
+            Note(
+                code=code,
+                text=f"A {kind} of plugin '{collected.plugin}' is omitted: it {reason}.",
+                source=collected.plugin,
+            )
+        )
+    return tuple(notes)
