@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from crystal.engine.approval.grants import SessionGrants
+from crystal.engine.attaching import attach_plugins
 from crystal.engine.catalog import compose_catalog
 from crystal.engine.ids import ItemIds, new_session_id
+from crystal.engine.plugin_clients import ClientMakers
 from crystal.engine.preflight import Checked, SessionOptions, SetupError, check, check_workspace, working_directory
 from crystal.engine.prompts.compose import compose_system
 from crystal.engine.repair import arrange
 from crystal.engine.session import Session
 from crystal.engine.state import SessionState, Surroundings
 from crystal.engine.transcript import Transcript
-from crystal.host.build import Host
+from crystal.host.build import Host, environment_of
 from crystal.store.media import MediaStore
 from crystal.store.sessions import SessionRecord, SessionStore
 from crystal.types.environment import ModelFacts, SessionModels
@@ -153,7 +155,14 @@ async def _start(
         program_timeout=checked.program_timeout,
         login_shell=checked.login_shell,
     )
-    await host.hooks.attach_session(SessionModels(lambda: state.model))
+    state.attached = await attach_plugins(
+        host,
+        environment_of(host),
+        SessionModels(lambda: state.model),
+        lambda: ClientMakers(session=checked.make_client, accepts_images=state.model.image_input),
+        workspace,
+        options.home.root,
+    )
     await _compose_prompt(state)
     # A local name: the listener must see the notes that the session-start hook causes.
     earlier = host.notes.listen(lambda note: emit(NoteAdded(note=note)))

@@ -71,6 +71,7 @@ class Checked(Frozen):
     definition: ProviderDefinition
     settings: ModelSettings
     client: ModelClient
+    make_client: Callable[[bool], ModelClient]
     approval: ApprovalMode
     redactor: Redactor
     host: Host
@@ -128,8 +129,12 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
     for note in (*config_notes, *provider_notes):
         host.notes.add_note(note)
     redactor = Redactor(collect_secrets(providers, environ, options.home))
+
+    def make_client(accepts_images: bool) -> ModelClient:
+        return _make_client(host, definition, settings, key, headers, options.client_options, accepts_images)
+
     try:
-        client = _make_client(host, definition, settings, key, headers, options.client_options)
+        client = make_client(settings.image_input)
     except SetupError as error:
         # A factory's own words may hold the key it was given.
         raise SetupError(redactor.apply(str(error))) from None
@@ -137,6 +142,7 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         definition=definition,
         settings=settings,
         client=client if options.wrap_client is None else options.wrap_client(client),
+        make_client=make_client,
         approval=approval,
         redactor=redactor,
         host=host,
@@ -177,6 +183,7 @@ def _make_client(
     key: str,
     headers: Mapping[str, str],
     client_options: Mapping[str, Any],
+    accepts_images: bool,
 ) -> ModelClient:
     registered = host.factories.get(definition.protocol)
     if registered is None:
@@ -194,7 +201,7 @@ def _make_client(
         organization=definition.organization,
         project=definition.project,
         headers=headers,
-        accepts_images=settings.image_input,
+        accepts_images=accepts_images,
         accepts_audio=settings.audio_input,
         accepts_video=settings.video_input,
         options={"replayReasoningContent": definition.replay_reasoning_content, **client_options},

@@ -11,7 +11,7 @@ from crystal.engine.turn import run_turn
 from crystal.host.isolation import run_isolated
 from crystal.types.events import SessionClosed, TurnFinished
 from crystal.types.items import ImageRef
-from crystal.types.model import Usage
+from crystal.types.model import ModelClient, Usage
 from crystal.types.notes import NoteCode
 from crystal.types.session import StopReason
 
@@ -93,17 +93,24 @@ class Session:
         state = self._state
         try:
             await state.host.hooks.on_session_ended(state.facts)
-            await self._close_client()
+            await self._close_clients()
         finally:
             state.store.close()
         state.emit(SessionClosed(session_id=state.session_id))
 
-    async def _close_client(self) -> None:
+    async def _close_clients(self) -> None:
         """A client of a plugin may fail to close; that must not keep the session from being saved."""
+        state = self._state
+        for sink in state.attached.sinks:
+            sink.close()
+        for client in (state.client, *(made for found in state.attached.clients.values() for made in found.drop())):
+            await self._close_client(client)
+
+    async def _close_client(self, client: ModelClient) -> None:
         state = self._state
 
         async def close() -> None:
-            await state.client.aclose()
+            await client.aclose()
 
         _, error = await run_isolated(close(), grace=CLIENT_GRACE_SECONDS, limit=CLIENT_CLOSE_SECONDS)
         if error is not None:

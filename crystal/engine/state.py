@@ -8,6 +8,7 @@ from pathlib import Path
 from crystal.engine.answers import OpenRequests
 from crystal.engine.approval.grants import AllowRule, SessionGrants
 from crystal.engine.arguments import ArgumentChecker
+from crystal.engine.attaching import NOTHING_ATTACHED, Attached
 from crystal.engine.budgets import Budgets
 from crystal.engine.catalog import FrozenCatalog
 from crystal.engine.ids import ItemIds
@@ -94,6 +95,7 @@ class SessionState:
         self.files = SessionFiles(store, session_id)
         self.requests = OpenRequests()
         self.checker = ArgumentChecker()
+        self.attached: Attached = NOTHING_ATTACHED
         self.follow_ups: list[str] = []
         self.interrupted = False
         self.turn_is_open = False

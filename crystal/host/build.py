@@ -6,10 +6,16 @@ from collections.abc import Iterable
 
 from crystal.host.admission import (
     RegisteredClassifier,
+    RegisteredCommand,
     RegisteredFactory,
+    RegisteredPlaceholder,
+    RegisteredStatusField,
     RegisteredTool,
     admit_classifiers,
+    admit_commands,
     admit_factories,
+    admit_placeholders,
+    admit_status_fields,
     admit_tools,
 )
 from crystal.host.dispatch import Collected, Dispatcher
@@ -18,6 +24,7 @@ from crystal.host.ledger import Ledger
 from crystal.host.manager import PluginRegistry
 from crystal.host.notes import Notes
 from crystal.host.sources.builtin import FoundPlugin, builtin_plugins
+from crystal.host.status import StatusBoard
 from crystal.types._frozen import Frozen
 from crystal.types.environment import Environment, ExtensionFacts, ExtensionSource
 from crystal.types.notes import Note, NoteCode, Severity
@@ -54,6 +61,10 @@ class Host(Frozen):
     tools: dict[str, RegisteredTool]
     factories: dict[str, RegisteredFactory]
     classifiers: tuple[RegisteredClassifier, ...]
+    commands: dict[str, RegisteredCommand]
+    placeholders: dict[str, RegisteredPlaceholder]
+    status_fields: dict[str, RegisteredStatusField]
+    status: StatusBoard
 
 
 async def build_host(options: HostOptions, extra: Iterable[FoundPlugin] = ()) -> Host:
@@ -78,9 +89,12 @@ async def build_host(options: HostOptions, extra: Iterable[FoundPlugin] = ()) ->
     tools, tool_notes = admit_tools(contributed, frozenset(options.disabled_tools))
     factories, factory_notes = admit_factories(await hooks.contributions("contribute_protocols"))
     classifiers, classifier_notes = admit_classifiers(await hooks.contributions("contribute_classifiers"))
-    for note in (*tool_notes, *factory_notes, *classifier_notes):
+    commands, command_notes = admit_commands(await hooks.contributions("contribute_commands"))
+    placeholders, placeholder_notes = admit_placeholders(await hooks.contributions("contribute_placeholders"))
+    fields, field_notes = admit_status_fields(await hooks.contributions("contribute_status_fields"))
+    for note in (*tool_notes, *factory_notes, *classifier_notes, *command_notes, *placeholder_notes, *field_notes):
         notes.add_note(note)
-    host = Host(
+    return Host(
         plugins=registry,
         hooks=hooks,
         notes=notes,
@@ -88,9 +102,11 @@ async def build_host(options: HostOptions, extra: Iterable[FoundPlugin] = ()) ->
         tools=tools,
         factories=factories,
         classifiers=classifiers,
+        commands=commands,
+        placeholders=placeholders,
+        status_fields=fields,
+        status=StatusBoard(notes),
     )
-    await hooks.attach(environment_of(host))
-    return host
 
 
 def environment_of(host: Host) -> Environment:

@@ -69,6 +69,8 @@ class StatusBoard:
 class StatusSink:
     """What ``attach_status`` hands out; a closed one ignores every call."""
 
+    __slots__ = ("_board", "_fields", "_lock", "_loop", "_noted", "_open", "_plugin")
+
     def __init__(
         self, board: StatusBoard, plugin: str, fields: frozenset[str], loop: asyncio.AbstractEventLoop
     ) -> None:

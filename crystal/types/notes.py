@@ -37,6 +37,8 @@ class NoteCode(Enum):
     TOOL_DUPLICATE = "tool-duplicate"
     TOOL_CATALOG = "tool-catalog"
     TOOL_SCHEMA = "tool-schema"
+    MODEL_CLIENTS = "model-clients"
+    DATA_DIRECTORY = "data-directory"
     STATUS_FIELD = "status-field"
     CONTRIBUTION_NAME = "contribution-name"
     CONTRIBUTION_RESERVED = "contribution-reserved"

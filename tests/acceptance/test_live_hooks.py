@@ -8,8 +8,11 @@ from crystal.hookspecs import hookimpl
 from crystal.hookspecs.pending import PENDING
 from crystal.host.manager import read_specifications
 from crystal.testing.crystaler import Crystaler
+from crystal.types.commands import StatusField
 
 SPECIFICATIONS = read_specifications()
+RESULTS = {"contribute_status_fields": [StatusField(name="heard", description="what was called")]}
+"""What a stage depends on: without an admitted field no sink is handed out."""
 
 
 def make_listener(called: set[str]) -> object:
@@ -17,8 +20,8 @@ def make_listener(called: set[str]) -> object:
     methods: dict[str, object] = {"name": "listener"}
     for name, specification in SPECIFICATIONS.items():
         arguments = ", ".join(("self", *specification.arguments))
-        scope: dict[str, object] = {"called": called, "name": name}
-        exec(f"def {name}({arguments}):\n    called.add('{name}')", scope)
+        scope: dict[str, object] = {"called": called, "name": name, "result": RESULTS.get(name)}
+        exec(f"def {name}({arguments}):\n    called.add('{name}')\n    return result", scope)
         methods[name] = hookimpl(scope[name])  # type: ignore[arg-type]
     return type("Listener", (), methods)
 

@@ -14,8 +14,9 @@ from crystal.hookspecs.pending import PENDING
 from crystal.host.manager import read_specifications
 from crystal.testing.crystaler import Crystaler
 from crystal.testing.result import RunResult
+from crystal.types.commands import StatusField
 from crystal.types.events import NoteAdded, ToolCallFinished
-from crystal.types.notes import NoteCode
+from crystal.types.notes import Severity
 from tests.engine.runs import DONE, Operator, bash, calls, kinds, no_wait, of, read
 
 SPECIFICATIONS = read_specifications()
@@ -44,7 +45,10 @@ def make_plugin(hook: str, body: str, name: str = "faulty", is_async: bool = Fal
     line = body.format(first=arguments[0] if arguments else "self")
     definition = f"def {hook}({', '.join(('self', *arguments))}):\n    {line}"
     exec(f"async {definition}" if is_async else definition, scope)
-    return type("Faulty", (), {"name": name, hook: hookimpl(scope[hook])})
+    # A sink is handed out only to a plugin with a status field of its own.
+    field = StatusField(name=name.replace(" ", "-"), description="")
+    fields = {"contribute_status_fields": hookimpl(lambda self: [field])} if hook == "attach_status" else {}
+    return type("Faulty", (), {"name": name, hook: hookimpl(scope[hook]), **fields})
 
 
 def faults_of(hook: str) -> list[str]:
@@ -92,7 +96,7 @@ def test_a_run_with_a_broken_hook_is_the_run_without_it(crystaler: Crystaler, ho
     assert outcome(result) == expected
     assert called, "the hook of the next plugin was not called"
     ignored = {"junk"} if SPECIFICATIONS[hook].declaration.kind is HookKind.NOTIFY else set()
-    notes = [note for note in result.notes if note.code is not NoteCode.RAW_HOOK]
+    notes = [note for note in result.notes if note.severity is not Severity.INFO]
     assert {note.source.rpartition("/")[2] for note in notes} == set(faults) - ignored
     for note in notes:
         assert note.source in note.text

@@ -12,7 +12,6 @@ import pytest
 
 from crystal.host.build import Host, HostOptionError, HostOptions, build_host
 from crystal.host.sources.builtin import FoundPlugin
-from crystal.types.environment import Environment, ExtensionSource
 from crystal.types.model import ModelRequest, Purpose
 from crystal.types.notes import NoteCode, Severity
 from crystal.types.session import UserMessage
@@ -144,31 +143,6 @@ def test_each_plugin_with_a_raw_hook_is_named_in_one_note(hook: str) -> None:
     assert len(host.notes.all) == 2
 
 
-def test_attach_comes_after_every_contribution_and_lists_the_plugins_beyond_the_built_in_ones() -> None:
-    order: list[str] = []
-    seen: list[Environment] = []
-
-    def attach(environment: Environment) -> None:
-        order.append("attach")
-        seen.append(environment)
-
-    host = build(
-        FoundPlugin(
-            name="plugin:home/acme-dir",
-            plugin=MadePlugin("Acme", attach=attach, contribute_tools=lambda: order.append("tools")),
-        ),
-        FoundPlugin(
-            name="package:beta", plugin=MadePlugin("Beta", contribute_classifiers=lambda: order.append("classifiers"))
-        ),
-    )
-    assert order == ["tools", "classifiers", "attach"]
-    (environment,) = seen
-    facts = environment.plugins[0]
-    assert [found.display_name for found in environment.plugins] == ["Acme", "Beta"]
-    assert (facts.source, facts.enabled, facts.effective, facts.loaded) == (ExtensionSource.HOME, True, True, True)
-    assert host.notes.all == ()
-
-
 def test_a_plugin_that_fails_in_every_hook_keeps_no_other_from_loading() -> None:
     def failing() -> Any:
         raise SystemExit
@@ -179,12 +153,14 @@ def test_a_plugin_that_fails_in_every_hook_keeps_no_other_from_loading() -> None
             contribute_tools=failing,
             contribute_protocols=failing,
             contribute_classifiers=failing,
-            attach=failing,
+            contribute_commands=failing,
+            contribute_placeholders=failing,
+            contribute_status_fields=failing,
         ),
         found("plugin:home/Acme", contribute_tools=bringing("acme")),
     )
     assert "acme" in host.tools
-    assert [note.code for note in host.notes.all] == [NoteCode.HOOK_ERROR] * 4
+    assert [note.code for note in host.notes.all] == [NoteCode.HOOK_ERROR] * 6
     assert {note.source for note in host.notes.all} == {"plugin:home/Failing"}
 
 
