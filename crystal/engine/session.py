@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from crystal.engine.answers import Answer
+from crystal.engine.commands import run_command
 from crystal.engine.model_call import CLIENT_GRACE_SECONDS
 from crystal.engine.state import SessionState
 from crystal.engine.turn import run_turn
 from crystal.host.isolation import run_isolated
+from crystal.types.commands import Table, View
 from crystal.types.events import SessionClosed, TurnFinished
 from crystal.types.items import ImageRef
 from crystal.types.model import ModelClient, Usage
@@ -85,6 +87,14 @@ class Session:
             self._state.interrupted = True
             self._task.cancel()
 
+    async def command(self, name: str, text: str = "") -> Table | View | None:
+        """Run a slash command; its text becomes a note, a table or view is returned for the surface to draw.
+
+        :param name: a verb or an alias, without the slash.
+        :raises UnknownCommand: when there is none of that name.
+        """
+        return await run_command(self._state, Operations(self), name, text)
+
     async def close(self) -> None:
         """End the session: its hooks hear it, the store is closed. A second call does nothing."""
         if self._closed:
@@ -118,3 +128,14 @@ class Session:
                 NoteCode.CLIENT_ERROR,
                 f"The client of the protocol '{state.model.protocol}' failed to close: {type(error).__name__}.",
             )
+
+
+class Operations:
+    """What a slash command may do with its session. Answering an approval or a question is not among it."""
+
+    __slots__ = ("follow_up", "interrupt", "send")
+
+    def __init__(self, session: Session) -> None:
+        self.send = session.send
+        self.follow_up = session.follow_up
+        self.interrupt = session.interrupt

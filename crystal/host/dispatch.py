@@ -12,7 +12,7 @@ from types import CoroutineType
 from typing import Any
 
 from crystal.hookspecs import ContractRefused, JunkReturned
-from crystal.host.isolation import LimitReached, host_is_cancelled, run_isolated
+from crystal.host.isolation import LimitReached, host_is_cancelled, name_fault, run_isolated
 from crystal.host.ledger import HookRecord, Ledger
 from crystal.host.manager import Implementation, PluginRegistry
 from crystal.host.notes import Notes
@@ -167,7 +167,7 @@ class Dispatcher:
             raise
         except BaseException as error:
             # The list may be a generator, whose code runs only now.
-            raise HookFailed(NoteCode.HOOK_ERROR, f"its list {_fault(error)}") from error
+            raise HookFailed(NoteCode.HOOK_ERROR, f"its list {name_fault(error)}") from error
 
     async def fold(self, hook: str, arguments: tuple[Any, ...], facts: Any = None) -> Folded:
         """Pass a value through the implementations, each replacement checked against the hook's contract.
@@ -234,9 +234,9 @@ class Dispatcher:
         except asyncio.CancelledError as error:
             if host_is_cancelled():
                 raise
-            raise HookFailed(NoteCode.HOOK_ERROR, f"it {_fault(error)}") from error
+            raise HookFailed(NoteCode.HOOK_ERROR, f"it {name_fault(error)}") from error
         except BaseException as error:
-            raise HookFailed(NoteCode.HOOK_ERROR, f"it {_fault(error)}") from error
+            raise HookFailed(NoteCode.HOOK_ERROR, f"it {name_fault(error)}") from error
         finally:
             self._watchdog.rest()
             took = perf_counter() - began
@@ -298,16 +298,4 @@ def _accepted(accept: Callable[[Any, Any, Any], Any], value: Any, replacement: A
         raise
     except BaseException as error:
         # The replacement's own code may run only now, as a generator's does, and it may raise or exit.
-        raise HookFailed(NoteCode.HOOK_ERROR, f"its result {_fault(error)}") from error
-
-
-def _fault(error: BaseException) -> str:
-    """Say type and place of an exception; its message may quote arguments and stays out of notes."""
-    place = ""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is not None:
-        code = traceback.tb_frame.f_code
-        place = f" in {code.co_name}, line {traceback.tb_lineno} of {code.co_filename.rpartition('/')[2]}"
-    return f"raised {type(error).__name__}{place}"
+        raise HookFailed(NoteCode.HOOK_ERROR, f"its result {name_fault(error)}") from error

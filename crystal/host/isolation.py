@@ -65,3 +65,15 @@ def describe_error(error: BaseException) -> str:
     except Exception:
         message = ""
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def name_fault(error: BaseException) -> str:
+    """Say type and place of an exception; its message may quote arguments and stays out of notes."""
+    place = ""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is not None:
+        code = traceback.tb_frame.f_code
+        place = f" in {code.co_name}, line {traceback.tb_lineno} of {code.co_filename.rpartition('/')[2]}"
+    return f"raised {type(error).__name__}{place}"

@@ -39,6 +39,7 @@ class NoteCode(Enum):
     TOOL_SCHEMA = "tool-schema"
     MODEL_CLIENTS = "model-clients"
     DATA_DIRECTORY = "data-directory"
+    COMMAND_OUTPUT = "command-output"
     STATUS_FIELD = "status-field"
     CONTRIBUTION_NAME = "contribution-name"
     CONTRIBUTION_RESERVED = "contribution-reserved"

@@ -10,85 +10,20 @@ from typing import Any
 import pytest
 
 from crystal.engine.answers import Approve, Deny, UnknownRequest
-from crystal.engine.opening import open_session
-from crystal.engine.preflight import SessionOptions, SetupError
-from crystal.engine.session import Session, TurnRunning
+from crystal.engine.preflight import SetupError
+from crystal.engine.session import TurnRunning
 from crystal.store.errors import StoreError
-from crystal.store.home import Home
 from crystal.types.events import (
     ApprovalAsked,
-    Event,
     SessionClosed,
     SessionOpened,
     TextStreamed,
     TurnFinished,
 )
 from crystal.types.items import ModelItem, UserItem
-from crystal.types.model import ImageLoader, ModelClient, ModelRequest
 from crystal.types.session import StopReason
 from tests.engine.runs import DONE, assert_calls_are_answered, calls, write
-
-
-class Surface:
-    """A surface that keeps every event and what the model was sent.
-
-    :param folder: holds the home and the workspace.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.home = Home(root=folder / "home")
-        self.workspace = folder / "workspace"
-        self.workspace.mkdir()
-        self.events: list[Event] = []
-        self.requests: list[ModelRequest] = []
-        self.news = asyncio.Event()
-
-    async def open(self, rounds: Sequence[dict[str, Any]], **options: Any) -> Session:
-        """Open a session whose model plays ``rounds``."""
-        return await open_session(
-            SessionOptions(
-                home=self.home,
-                workspace=self.workspace,
-                provider="scripted",
-                client_options={"script": {"rounds": list(rounds)}},
-                wrap_client=self.record,
-                **options,
-            ),
-            self.hear,
-            "a title",
-            {},
-        )
-
-    def hear(self, event: Event) -> None:
-        self.events.append(event)
-        self.news.set()
-
-    def record(self, client: ModelClient) -> ModelClient:
-        requests, news = self.requests, self.news
-
-        class Recorded:
-            def stream(self, request: ModelRequest, load_image: ImageLoader) -> Any:
-                requests.append(request)
-                news.set()
-                return client.stream(request, load_image)
-
-            async def aclose(self) -> None:
-                await client.aclose()
-
-        return Recorded()
-
-    async def until(self, kind: type[Any]) -> Any:
-        """Let the session run until an event of a kind was heard."""
-        while True:
-            for event in self.events:
-                if isinstance(event, kind):
-                    return event
-            await self.more()
-
-    async def more(self) -> None:
-        """Let the session run until something happened."""
-        self.news.clear()
-        await self.news.wait()
+from tests.engine.surface import Surface
 
 
 @pytest.fixture
