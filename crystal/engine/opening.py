@@ -9,22 +9,20 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from crystal.engine.approval.grants import SessionGrants
-from crystal.engine.attaching import attach_plugins
 from crystal.engine.catalog import compose_catalog
 from crystal.engine.ids import ItemIds, new_session_id
-from crystal.engine.plugin_clients import ClientMakers
 from crystal.engine.preflight import Checked, SessionOptions, SetupError, check, check_workspace, working_directory
-from crystal.engine.prompts.compose import compose_system
+from crystal.engine.reload import settle
 from crystal.engine.repair import arrange
 from crystal.engine.session import Session
 from crystal.engine.state import SessionState, Surroundings
 from crystal.engine.transcript import Transcript
-from crystal.host.build import Host, environment_of
+from crystal.host.build import Host
 from crystal.store.media import MediaStore
 from crystal.store.sessions import SessionRecord, SessionStore
-from crystal.types.environment import ModelFacts, SessionModels
+from crystal.types.environment import ModelFacts
 from crystal.types.events import Event, LoadedPlugin, NoteAdded, SessionOpened
-from crystal.types.items import ModelItem, SystemItem
+from crystal.types.items import ModelItem
 from crystal.types.notes import Note, NoteCode, Severity
 from crystal.types.tools import Catalog
 
@@ -64,7 +62,7 @@ async def open_session(
             asked, workspace = workspace, _workspace_of(options, record, workspace)
             checked = await check(options, workspace, environ)
             if record.workspace != str(asked):
-                checked.host.notes.add_note(_moved(record, workspace))
+                checked.extensions.host.notes.add_note(_moved(record, workspace))
         except BaseException:
             store.close()
             raise
@@ -117,7 +115,7 @@ async def _start(
     around: Surroundings,
 ) -> Session:
     ids = ItemIds()
-    host = checked.host
+    host = checked.extensions.host
     items = _load_items(store, record, ids, host)
     settings = checked.settings
     model = ModelFacts(
@@ -154,16 +152,10 @@ async def _start(
         ids=ids,
         program_timeout=checked.program_timeout,
         login_shell=checked.login_shell,
+        make_client=checked.make_client,
+        load_extensions=checked.reload,
     )
-    state.attached = await attach_plugins(
-        host,
-        environment_of(host),
-        SessionModels(lambda: state.model),
-        lambda: ClientMakers(session=checked.make_client, accepts_images=state.model.image_input),
-        workspace,
-        options.home.root,
-    )
-    await _compose_prompt(state)
+    await settle(state, checked.extensions)
     # A local name: the listener must see the notes that the session-start hook causes.
     earlier = host.notes.listen(lambda note: emit(NoteAdded(note=note)))
     emit(
@@ -182,14 +174,6 @@ async def _start(
         emit(NoteAdded(note=note))
     await host.hooks.on_session_started(state.facts)
     return Session(state)
-
-
-async def _compose_prompt(state: SessionState) -> None:
-    day = time.strftime("%Y-%m-%d", time.localtime(state.surroundings.now()))
-    facts = compose_system(state.mode, state.workspace, f"{state.model.provider}/{state.model.name}", day)
-    text = state.redactor.apply(await state.host.hooks.compose_prompt(facts))
-    state.transcript.set_system(SystemItem(id="system", text=text))
-    state.store.set_system(state.session_id, text)
 
 
 def _load_items(store: SessionStore, record: SessionRecord, ids: ItemIds, host: Host) -> tuple[ModelItem, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from crystal.engine.approval.grants import AllowRule, CallKey
 from crystal.engine.budgets import Budgets
-from crystal.host.build import Host, HostOptions, build_host
+from crystal.engine.extensions import ExtensionOptions, Extensions, load_extensions
+from crystal.host.build import Host
 from crystal.host.isolation import describe_error
 from crystal.host.sources.builtin import FoundPlugin
 from crystal.store.config import load_config
@@ -65,16 +66,24 @@ class SessionOptions(Frozen):
     trace: Callable[[str, str, float, str], None] | None = None
 
 
+MakeClient = Callable[[Host, bool], ModelClient]
+"""Makes a new client on the session's model by the factories of a host; the flag says whether it takes images."""
+
+
 class Checked(Frozen):
-    """What was found to be in order before anything is written."""
+    """What was found to be in order before anything is written.
+
+    :param reload: loads every extension anew, by the configuration as it is then.
+    """
 
     definition: ProviderDefinition
     settings: ModelSettings
     client: ModelClient
-    make_client: Callable[[bool], ModelClient]
+    make_client: MakeClient
     approval: ApprovalMode
     redactor: Redactor
-    host: Host
+    extensions: Extensions
+    reload: Callable[[], Awaitable[Extensions]]
     grants: tuple[CallKey, ...]
     program_timeout: float | None
     login_shell: bool
@@ -116,25 +125,28 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         for grant in load_grants(options.home)
         if grant.workspace == str(workspace)
     )
-    host = await build_host(
-        HostOptions(
-            hook_timeout=config.hook_timeout_seconds,
-            blocked=options.blocked_plugins,
-            disabled_tools=options.disabled_tools,
-        ),
-        options.extra_plugins,
+    extending = ExtensionOptions(
+        blocked=options.blocked_plugins, disabled_tools=options.disabled_tools, extra=options.extra_plugins
     )
+
+    async def reload() -> Extensions:
+        loaded = await load_extensions(extending, load_config(options.home)[0], workspace)
+        loaded.host.ledger.trace = options.trace
+        return loaded
+
+    extensions = await load_extensions(extending, config, workspace)
+    host = extensions.host
     _check_allowed(options.allow, host)
     host.ledger.trace = options.trace
     for note in (*config_notes, *provider_notes):
         host.notes.add_note(note)
     redactor = Redactor(collect_secrets(providers, environ, options.home))
 
-    def make_client(accepts_images: bool) -> ModelClient:
+    def make_client(host: Host, accepts_images: bool) -> ModelClient:
         return _make_client(host, definition, settings, key, headers, options.client_options, accepts_images)
 
     try:
-        client = make_client(settings.image_input)
+        client = make_client(host, settings.image_input)
     except SetupError as error:
         # A factory's own words may hold the key it was given.
         raise SetupError(redactor.apply(str(error))) from None
@@ -145,7 +157,8 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         make_client=make_client,
         approval=approval,
         redactor=redactor,
-        host=host,
+        extensions=extensions,
+        reload=reload,
         grants=grants,
         program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
         login_shell=config.bash_login,

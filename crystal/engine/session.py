@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 
 from crystal.engine.answers import Answer
+from crystal.engine.closing import close_client
 from crystal.engine.commands import run_command
-from crystal.engine.model_call import CLIENT_GRACE_SECONDS
+from crystal.engine.reload import reload_extensions, retire_attached
 from crystal.engine.state import SessionState
 from crystal.engine.turn import run_turn
-from crystal.host.isolation import run_isolated
 from crystal.types.commands import Table, View
 from crystal.types.events import SessionClosed, TurnFinished
 from crystal.types.items import ImageRef
-from crystal.types.model import ModelClient, Usage
-from crystal.types.notes import NoteCode
+from crystal.types.model import Usage
 from crystal.types.session import StopReason
 
 
 class TurnRunning(Exception):
     """A turn is running; queue the text with ``follow_up`` or wait."""
 
-
-CLIENT_CLOSE_SECONDS = 5.0
 
 INTERRUPTED_TURN = TurnFinished(
     stop_reason=StopReason.INTERRUPTED,
@@ -95,6 +92,17 @@ class Session:
         """
         return await run_command(self._state, Operations(self), name, text)
 
+    async def reload(self) -> None:
+        """Load every extension anew: plugins that were added, changed, switched or removed take their places.
+
+        :raises TurnRunning: when a turn is running.
+        :raises StoreError: for a broken file of the home; nothing changes.
+        :raises HostOptionError: when an option of this process names what is gone; nothing changes.
+        """
+        if self._task is not None:
+            raise TurnRunning("A turn is running in this session; reload when it has ended.")
+        await reload_extensions(self._state)
+
     async def close(self) -> None:
         """End the session: its hooks hear it, the store is closed. A second call does nothing."""
         if self._closed:
@@ -103,39 +111,20 @@ class Session:
         state = self._state
         try:
             await state.host.hooks.on_session_ended(state.facts)
-            await self._close_clients()
+            await retire_attached(state)
+            await close_client(state, state.client)
         finally:
             state.store.close()
         state.emit(SessionClosed(session_id=state.session_id))
-
-    async def _close_clients(self) -> None:
-        """A client of a plugin may fail to close; that must not keep the session from being saved."""
-        state = self._state
-        for sink in state.attached.sinks:
-            sink.close()
-        for client in (state.client, *(made for found in state.attached.clients.values() for made in found.drop())):
-            await self._close_client(client)
-
-    async def _close_client(self, client: ModelClient) -> None:
-        state = self._state
-
-        async def close() -> None:
-            await client.aclose()
-
-        _, error = await run_isolated(close(), grace=CLIENT_GRACE_SECONDS, limit=CLIENT_CLOSE_SECONDS)
-        if error is not None:
-            state.host.notes.add(
-                NoteCode.CLIENT_ERROR,
-                f"The client of the protocol '{state.model.protocol}' failed to close: {type(error).__name__}.",
-            )
 
 
 class Operations:
     """What a slash command may do with its session. Answering an approval or a question is not among it."""
 
-    __slots__ = ("follow_up", "interrupt", "send")
+    __slots__ = ("follow_up", "interrupt", "reload", "send")
 
     def __init__(self, session: Session) -> None:
         self.send = session.send
         self.follow_up = session.follow_up
         self.interrupt = session.interrupt
+        self.reload = session.reload

@@ -11,6 +11,7 @@ from crystal.engine.arguments import ArgumentChecker
 from crystal.engine.attaching import NOTHING_ATTACHED, Attached
 from crystal.engine.budgets import Budgets
 from crystal.engine.catalog import FrozenCatalog
+from crystal.engine.extensions import Extensions
 from crystal.engine.ids import ItemIds
 from crystal.engine.transcript import Transcript
 from crystal.host.build import Host
@@ -69,6 +70,8 @@ class SessionState:
         ids: ItemIds,
         program_timeout: float | None,
         login_shell: bool,
+        make_client: Callable[[Host, bool], ModelClient],
+        load_extensions: Callable[[], Awaitable[Extensions]],
     ) -> None:
         self.session_id = session_id
         self.workspace = workspace
@@ -90,6 +93,8 @@ class SessionState:
         self.ids = ids
         self.program_timeout = program_timeout
         self.login_shell = login_shell
+        self.make_client = make_client
+        self.load_extensions = load_extensions
         self.fence = Fence.at(workspace, home.root)
         self.todos = SessionTodos(store, session_id)
         self.files = SessionFiles(store, session_id)

@@ -35,10 +35,8 @@ class Surface:
             SessionOptions(
                 home=self.home,
                 workspace=self.workspace,
-                provider="scripted",
-                client_options={"script": {"rounds": list(rounds)}},
                 wrap_client=self.record,
-                **options,
+                **({"provider": "scripted", "client_options": {"script": {"rounds": list(rounds)}}} | options),
             ),
             self.hear,
             "a title",

@@ -100,7 +100,7 @@ def test_an_unknown_verb_gets_the_nearest_one(surface: Surface) -> None:
 def test_a_command_may_start_a_turn_but_has_no_way_to_answer_an_approval(surface: Surface) -> None:
     async def run(text: str, context: CommandContext) -> str:
         offered = {name for name in dir(context.operations) if not name.startswith("_")}
-        assert offered == {"send", "follow_up", "interrupt"}
+        assert offered == {"send", "follow_up", "interrupt", "reload"}
         ended: TurnFinished = await context.operations.send("do it")
         return ended.stop_reason.value
 

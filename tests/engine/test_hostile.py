@@ -526,8 +526,8 @@ def test_a_client_that_swallows_its_cancellation_cannot_hold_the_session(
     import signal
 
     monkeypatch.setattr("crystal.engine.model_call.CLIENT_GRACE_SECONDS", 0.1)
-    monkeypatch.setattr("crystal.engine.session.CLIENT_GRACE_SECONDS", 0.1)
-    monkeypatch.setattr("crystal.engine.session.CLIENT_CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr("crystal.engine.closing.CLIENT_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("crystal.engine.closing.CLIENT_CLOSE_SECONDS", 0.1)
     crystaler.makeplugin(
         "Held",
         f"""
