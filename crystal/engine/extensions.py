@@ -6,6 +6,7 @@ from pathlib import Path
 
 from crystal.host.build import Host, HostOptions, build_host, environment_of
 from crystal.host.sources.builtin import FoundPlugin
+from crystal.host.sources.packages import PackagePlugin, find_packages, load_packages
 from crystal.store.config import Config
 from crystal.types._frozen import Frozen
 from crystal.types.environment import Environment
@@ -38,12 +39,24 @@ async def load_extensions(options: ExtensionOptions, config: Config, workspace: 
 
     :raises HostOptionError: for an option that names an unknown plugin or tool.
     """
+    enabled = config.plugins if options.plugins is None else options.plugins
+    packages = find_packages() if enabled else ()
+    switched_on = [package for package in packages if not _is_off(package, config, options)]
+    loaded, notes = load_packages(switched_on)
     host = await build_host(
         HostOptions(
             hook_timeout=config.hook_timeout_seconds,
             blocked=options.blocked,
             disabled_tools=options.disabled_tools,
         ),
-        options.extra,
+        [*loaded, *options.extra],
+        earlier=notes,
+        known=[package.full_name for package in packages if package not in switched_on],
     )
     return Extensions(host=host, environment=environment_of(host))
+
+
+def _is_off(package: PackagePlugin, config: Config, options: ExtensionOptions) -> bool:
+    """A package has no manifest; the configuration or the process switches it off, before any of it is imported."""
+    names = {package.name, package.full_name}
+    return not names.isdisjoint(config.disabled_plugins) or not names.isdisjoint(options.blocked)

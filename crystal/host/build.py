@@ -67,15 +67,21 @@ class Host(Frozen):
     status: StatusBoard
 
 
-async def build_host(options: HostOptions, extra: Iterable[FoundPlugin] = ()) -> Host:
+async def build_host(
+    options: HostOptions, extra: Iterable[FoundPlugin] = (), earlier: Iterable[Note] = (), known: Iterable[str] = ()
+) -> Host:
     """Register the built-in plugins and ``extra`` ones, and admit what they contribute.
 
     :param extra: plugins registered after the built-in ones, in order.
+    :param earlier: notes that were made while these were found.
+    :param known: full names of plugins that were found but not loaded, which an option may still name.
     :raises HostOptionError: for an option that names an unknown plugin or tool.
     """
     found = [*builtin_plugins(), *extra]
     notes = Notes()
-    blocked = _blocked_names(options.blocked, [plugin.name for plugin in found])
+    for note in earlier:
+        notes.add_note(note)
+    blocked = _blocked_names(options.blocked, [*(plugin.name for plugin in found), *known])
     registry = PluginRegistry(notes, blocked)
     for plugin in found:
         registry.register(plugin.name, plugin.plugin)

@@ -8,7 +8,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from crystal.host.isolation import name_fault
+from crystal.host.sources.builtin import FoundPlugin
 from crystal.types._frozen import Frozen
+from crystal.types.notes import Note, NoteCode
 
 GROUP = "crystal"
 _HEADING = f"[{GROUP}]".encode()
@@ -57,6 +60,30 @@ class PackagePlugin(Frozen):
 
         found: object = EntryPoint(self.name, self.value, GROUP).load()
         return found
+
+
+def load_packages(found: Iterable[PackagePlugin]) -> tuple[list[FoundPlugin], list[Note]]:
+    """Import each package; one whose code fails is left out with a note."""
+    loaded: list[FoundPlugin] = []
+    notes: list[Note] = []
+    for package in found:
+        try:
+            plugin = package.load()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # A package may raise anything while it is imported, SystemExit included.
+            notes.append(
+                Note(
+                    code=NoteCode.PLUGIN_INVALID,
+                    text=f"Plugin '{package.full_name}' ({package.distribution}) is not loaded: importing "
+                    f"{package.value} {name_fault(error)}. The rest of the session is as without it.",
+                    source=package.full_name,
+                )
+            )
+        else:
+            loaded.append(FoundPlugin(name=package.full_name, plugin=plugin))
+    return loaded, notes
 
 
 def find_packages(paths: Iterable[str] | None = None) -> tuple[PackagePlugin, ...]:

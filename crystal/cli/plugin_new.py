@@ -1,0 +1,125 @@
+"""``crystal plugins new``: a plugin that works, with a test that passes, to begin from."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crystal.engine.preflight import check_workspace, working_directory
+from crystal.store.home import locate_home
+
+DIRECTORY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+PLUGIN = '''\
+"""What {name} is for, in one line."""
+
+from crystal import Risk, hookimpl, tool
+
+name = "{name}"
+
+
+@tool(risk=Risk.READ)
+def greet(who: str) -> str:
+    """Greet somebody by name."""
+    return f"Hello, {{who}}."
+
+
+@hookimpl
+def contribute_tools():
+    return [greet]
+
+
+@hookimpl
+def on_prompt(prompt):
+    return "Greet people with the tool greet."
+'''
+
+TEST = '''\
+"""Run with pytest; the fixture crystaler comes with Crystal."""
+
+from pathlib import Path
+
+
+def test_the_model_can_greet(crystaler):
+    crystaler.installplugin(Path(__file__).parent)
+    crystaler.script([
+        {{"toolCalls": [{{"name": "greet", "arguments": {{"who": "world"}}}}]}},
+        {{"text": "Done."}},
+    ])
+    result = crystaler.run("Greet the world.")
+    assert [call.output for call in result.calls] == ["Hello, world."]
+    assert "Greet people" in result.requests[0].items[0].text
+    assert result.notes == ()
+'''
+
+
+@click.command(name="new")
+@click.argument("name")
+@click.option("--source", type=click.Choice(["home", "project"]), help="Make it in this tree instead of here.")
+@click.option("-w", "--workspace", type=click.Path(path_type=Path), help="Workspace; else the working directory.")
+@click.option("--home", help="Crystal home; else CRYSTAL_HOME, else ~/.crystal.")
+def command(name: str, source: str | None, workspace: Path | None, home: str | None) -> None:
+    """Write a plugin to begin from: a tool, a hook, and a test that passes."""
+    if not DIRECTORY_NAME.fullmatch(name):
+        raise click.ClickException(
+            f"{name!r} cannot name a plugin folder; give a letter, then letters, digits, _ . or - (64 at most)."
+        )
+    folder = _parent(source, workspace, home) / name
+    module = module_name(name)
+    files = {
+        "plugin.json": json.dumps({"module": f"{module}.py"}, indent=2) + "\n",
+        f"{module}.py": PLUGIN.format(name=name),
+        f"test_{module}.py": TEST.format(),
+    }
+    write_folder(folder, files)
+    click.echo(f"{folder} holds {', '.join(files)}.")
+    click.echo(f"Test it: python -m pytest {folder}")
+    if source is None:
+        click.echo("Use it: move the folder into plugins/ of your Crystal home (~/.crystal/plugins).")
+
+
+def module_name(name: str) -> str:
+    """Return a module name for a plugin folder; one that the standard library or the language has gets a tail."""
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return f"{plain}_plugin" if plain in sys.stdlib_module_names or keyword.iskeyword(plain) else plain
+
+
+def _parent(source: str | None, workspace: Path | None, home: str | None) -> Path:
+    match source:
+        case "home":
+            return locate_home(home, os.environ).root / "plugins"
+        case "project":
+            return check_workspace(workspace or working_directory()) / ".crystal" / "plugins"
+        case _:
+            return working_directory()
+
+
+def write_folder(folder: Path, files: dict[str, str]) -> None:
+    """Write a new folder whole or not at all.
+
+    :raises click.ClickException: when something is there already or the folder cannot be written.
+    """
+    if os.path.lexists(folder):
+        raise click.ClickException(f"{folder} is there already; choose another name or remove it.")
+    made: Any = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".crystal-new-", dir=folder.parent))
+        for name, text in files.items():
+            (made / name).write_text(text, "utf-8")
+        made.chmod(0o755)
+        made.rename(folder)
+    except OSError as error:
+        raise click.ClickException(f"{folder} cannot be written: {error.strerror or error}.") from error
+    finally:
+        if made is not None and made.exists():
+            shutil.rmtree(made, ignore_errors=True)
