@@ -14,7 +14,7 @@ from typing import Any
 from crystal.hookspecs import ContractRefused, JunkReturned
 from crystal.host.isolation import LimitReached, host_is_cancelled, name_fault, run_isolated
 from crystal.host.ledger import HookRecord, Ledger
-from crystal.host.manager import Implementation, PluginRegistry
+from crystal.host.manager import HookSpecification, Implementation, PluginRegistry
 from crystal.host.notes import Notes
 from crystal.host.watchdog import Watchdog
 from crystal.types._frozen import Frozen
@@ -38,6 +38,18 @@ class Step(Frozen):
     plugin: str
     call: Callable[..., Any]
     record: HookRecord
+
+
+class Plan(Frozen):
+    """The compiled calls of one hook.
+
+    :param position: where among the arguments the folded one stands; 0 for other kinds.
+    """
+
+    hook: str
+    steps: tuple[Step, ...]
+    specification: HookSpecification
+    position: int = 0
 
 
 class Folded(Frozen):
@@ -83,13 +95,14 @@ class Dispatcher:
         self._notes = notes
         self._ledger = ledger
         self._timeout = timeout
-        self._plans: dict[str, tuple[Step, ...]] = {}
+        self._plans: dict[str, Plan] = {}
         self._watchdog = Watchdog(timeout)
+        self._now = 0.0
 
     def compile(self) -> None:
         """Compile the call plans; called again when plugins were added."""
         for hook, specification in self._registry.specifications.items():
-            self._plans[hook] = tuple(
+            steps = tuple(
                 Step(
                     plugin=implementation.plugin,
                     call=_adapter(implementation, specification.arguments),
@@ -97,31 +110,34 @@ class Dispatcher:
                 )
                 for implementation in self._registry.implementations(hook)
             )
+            folds = specification.declaration.folds
+            position = specification.arguments.index(folds) if folds else 0
+            self._plans[hook] = Plan(hook=hook, steps=steps, specification=specification, position=position)
 
     def has(self, hook: str) -> bool:
-        """Whether anything implements ``hook``."""
-        return bool(self._plans[hook])
+        """Whether anything implements ``hook``; an engine that asks first pays nothing for a hook nobody uses."""
+        return bool(self._plans[hook].steps)
 
     async def notify(self, hook: str, *arguments: Any) -> None:
         """Call every implementation; results are ignored."""
-        for step in self._plans[hook]:
+        for step in self._begin(hook):
             try:
-                await self._call(hook, step, arguments)
+                await self._call(step, arguments)
             except HookFailed as failure:
                 self._note_failure(step, failure)
 
     def implementers(self, hook: str) -> tuple[str, ...]:
         """Return the plugins that implement ``hook``, in call order."""
-        return tuple(dict.fromkeys(step.plugin for step in self._plans[hook]))
+        return tuple(dict.fromkeys(step.plugin for step in self._plans[hook].steps))
 
     async def notify_one(self, hook: str, plugin: str, *arguments: Any) -> bool:
         """Call the implementations of one plugin, with arguments that are its own; return whether none failed."""
         succeeded = True
-        for step in self._plans[hook]:
+        for step in self._begin(hook):
             if step.plugin != plugin:
                 continue
             try:
-                await self._call(hook, step, arguments)
+                await self._call(step, arguments)
             except HookFailed as failure:
                 self._note_failure(step, failure)
                 succeeded = False
@@ -130,9 +146,9 @@ class Dispatcher:
     async def append(self, hook: str, *arguments: Any) -> tuple[str, ...]:
         """Return the texts of the implementations in order, blank ones dropped."""
         texts = []
-        for step in self._plans[hook]:
+        for step in self._begin(hook):
             try:
-                text = await self._call(hook, step, arguments)
+                text = await self._call(step, arguments)
                 if text is None:
                     continue
                 if not isinstance(text, str):
@@ -148,9 +164,9 @@ class Dispatcher:
     async def collect(self, hook: str) -> tuple[Collected, ...]:
         """Return every contributed entry with its plugin, in order."""
         entries: list[Collected] = []
-        for step in self._plans[hook]:
+        for step in self._begin(hook):
             try:
-                result = await self._call(hook, step, ())
+                result = await self._call(step, ())
                 if result is None:
                     continue
                 if isinstance(result, (str, bytes, dict)) or not hasattr(result, "__iter__"):
@@ -175,19 +191,22 @@ class Dispatcher:
         :param arguments: the hook's arguments in order; the folded one is replaced from call to call.
         :param facts: what the contract needs besides, such as the names of the current catalog.
         """
-        specification = self._registry.specifications[hook]
-        declaration = specification.declaration
-        accept = declaration.accept
+        plan = self._plans[hook]
+        position, specification = plan.position, plan.specification
+        declaration, accept = specification.declaration, specification.declaration.accept
         if accept is None:
             raise ValueError(f"{hook} is not a fold")
-        value = arguments[specification.arguments.index(declaration.folds)]
         failed: list[str] = []
         changed: list[str] = []
-        for step in self._plans[hook]:
+        for step in self._begin(hook):
             try:
-                replacement = await self._call(hook, step, arguments)
+                replacement = self._start(step, arguments)
                 if replacement is None:
                     continue
+                replacement = await self._finish(step, replacement)
+                if replacement is None:
+                    continue
+                value = arguments[position]
                 accepted = _accepted(accept, value, replacement, facts)
             except HookFailed as failure:
                 self._note_failure(step, failure, guard=declaration.guard)
@@ -200,60 +219,70 @@ class Dispatcher:
                     failed.append(step.plugin)
                 self._note_refusal(hook, step, refusal, junk)
                 continue
-            is_changed = accepted != value
-            value = accepted
-            if is_changed:
+            if accepted != value:
                 changed.append(step.plugin)
                 self._mark(step, "changed")
-            views = {name: read(value) for name, read in declaration.derived.items()}
+            views = {name: read(accepted) for name, read in declaration.derived.items()}
             arguments = tuple(
-                value if name == declaration.folds else views.get(name, argument)
+                accepted if name == declaration.folds else views.get(name, argument)
                 for name, argument in zip(specification.arguments, arguments, strict=True)
             )
-        return Folded(value=value, guard_failed=tuple(failed) if declaration.guard else (), changed_by=tuple(changed))
+        return Folded(
+            value=arguments[position],
+            guard_failed=tuple(failed) if declaration.guard else (),
+            changed_by=tuple(changed),
+        )
 
-    async def _call(self, hook: str, step: Step, arguments: tuple[Any, ...]) -> Any:
-        record = step.record
+    def _begin(self, hook: str) -> tuple[Step, ...]:
+        """Return the calls of a hook, and start the clock for the first."""
+        steps = self._plans[hook].steps
+        if steps:
+            self._watchdog.start()
+            self._now = perf_counter()
+        return steps
+
+    def _start(self, step: Step, arguments: tuple[Any, ...]) -> Any:
+        """Make one plain call, which runs to its end or hands back what is still to be awaited.
+
+        The clock is read once a call: one ends where the next begins.
+        """
+        watchdog, record, began = self._watchdog, step.record, self._now
+        watchdog.began = began
+        watchdog.running = record
         record.calls += 1
-        began = perf_counter()
-        self._watchdog.watch(hook, step.plugin, began)
-        is_ended = False
         try:
-            result = step.call(*arguments)
-            if result is None:
-                return None
-            if result.__class__ is CoroutineType or hasattr(result, "__await__"):
-                self._watchdog.rest()
-                return await self._await(hook, step, result)
-            return result
-        except HookFailed:
-            is_ended = True
-            raise
+            return step.call(*arguments)
         except KeyboardInterrupt:
             raise
-        except asyncio.CancelledError as error:
-            if host_is_cancelled():
-                raise
-            raise HookFailed(NoteCode.HOOK_ERROR, f"it {name_fault(error)}") from error
         except BaseException as error:
-            raise HookFailed(NoteCode.HOOK_ERROR, f"it {name_fault(error)}") from error
+            raise _failure(error) from error
         finally:
-            self._watchdog.rest()
-            took = perf_counter() - began
+            self._now = now = perf_counter()
+            watchdog.running = None
+            took = now - began
             record.seconds += took
-            if took > self._timeout and not is_ended:
-                self._note_slow(hook, step, took)
+            if took > self._timeout:
+                self._note_slow(step, took)
             if self._ledger.trace is not None:
-                self._ledger.trace(hook, step.plugin, took, "ran")
+                self._ledger.trace(record.hook, step.plugin, took, "ran")
 
-    async def _await(self, hook: str, step: Step, awaitable: Any) -> Any:
-        """Await in a task of its own: one that swallows its cancellation cannot hold the turn."""
-        result, error = await run_isolated(awaitable, grace=CANCEL_GRACE_SECONDS, limit=self._timeout)
+    async def _finish(self, step: Step, result: Any) -> Any:
+        """Await what a call handed back, in a task of its own and within the limit; return anything else as it is."""
+        if result.__class__ is not CoroutineType and not hasattr(result, "__await__"):
+            return result
+        began = self._now
+        result, error = await run_isolated(result, grace=CANCEL_GRACE_SECONDS, limit=self._timeout)
+        self._now = perf_counter()
+        step.record.seconds += self._now - began
         if isinstance(error, LimitReached):
             raise HookFailed(NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled")
         if error is not None:
-            raise error
+            raise _failure(error) from error
         return result
+
+    async def _call(self, step: Step, arguments: tuple[Any, ...]) -> Any:
+        result = self._start(step, arguments)
+        return result if result is None else await self._finish(step, result)
 
     def _mark(self, step: Step, outcome: str) -> None:
         if outcome == "changed":
@@ -282,11 +311,11 @@ class Dispatcher:
             step.plugin,
         )
 
-    def _note_slow(self, hook: str, step: Step, took: float) -> None:
+    def _note_slow(self, step: Step, took: float) -> None:
         self._notes.add(
             NoteCode.HOOK_SLOW,
-            f"Plugin '{step.plugin}', hook '{hook}': took {took:.1f} s, over the limit of {self._timeout:g} s. "
-            "A slow hook should be async and await what it waits for, so that it can be ended.",
+            f"Plugin '{step.plugin}', hook '{step.record.hook}': took {took:.1f} s, over the limit of "
+            f"{self._timeout:g} s. A slow hook should be async and await what it waits for, so that it can be ended.",
             step.plugin,
         )
 
@@ -299,3 +328,10 @@ def _accepted(accept: Callable[[Any, Any, Any], Any], value: Any, replacement: A
     except BaseException as error:
         # The replacement's own code may run only now, as a generator's does, and it may raise or exit.
         raise HookFailed(NoteCode.HOOK_ERROR, f"its result {name_fault(error)}") from error
+
+
+def _failure(error: BaseException) -> BaseException:
+    """Return the failure that an exception of a hook is; the host's own cancellation stays what it is."""
+    if isinstance(error, asyncio.CancelledError) and host_is_cancelled():
+        return error
+    return HookFailed(NoteCode.HOOK_ERROR, f"it {name_fault(error)}")

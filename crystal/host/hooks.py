@@ -36,7 +36,7 @@ class ApprovalHeard(Frozen):
 
 
 class Hooks:
-    """The hooks of one host, ready to be called."""
+    """The hooks of one host, ready to be called. Those of every round and call ask first whether anybody listens."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -87,17 +87,21 @@ class Hooks:
 
     async def on_user_message(self, message: UserMessage) -> UserMessage:
         """Run :func:`crystal.hookspecs.turn.on_user_message`."""
+        if not self._dispatcher.has("on_user_message"):
+            return message
         folded = await self._fold("on_user_message", message)
         accepted: UserMessage = folded.value
         return accepted
 
     async def on_turn_started(self, turn: TurnFacts) -> None:
         """Run :func:`crystal.hookspecs.turn.on_turn_started`."""
-        await self._dispatcher.notify("on_turn_started", turn)
+        if self._dispatcher.has("on_turn_started"):
+            await self._dispatcher.notify("on_turn_started", turn)
 
     async def on_turn_finished(self, turn: TurnFacts) -> None:
         """Run :func:`crystal.hookspecs.turn.on_turn_finished`."""
-        await self._dispatcher.notify("on_turn_finished", turn)
+        if self._dispatcher.has("on_turn_finished"):
+            await self._dispatcher.notify("on_turn_finished", turn)
 
     async def prepare_request(self, request: ModelRequest) -> RequestRebuilt:
         """Run every ``rebuild_model``, then every ``transform_model``."""
@@ -110,16 +114,21 @@ class Hooks:
 
     async def on_model_response(self, response: ModelResponse) -> None:
         """Run :func:`crystal.hookspecs.model.on_model_response`."""
-        await self._dispatcher.notify("on_model_response", response)
+        if self._dispatcher.has("on_model_response"):
+            await self._dispatcher.notify("on_model_response", response)
 
     async def on_tool_call(self, call: ToolCall, catalog: Collection[str]) -> ToolCall:
         """Run :func:`crystal.hookspecs.tool.on_tool_call`; ``catalog`` holds the names a new call may take."""
+        if not self._dispatcher.has("on_tool_call"):
+            return call
         folded = await self._fold("on_tool_call", call, facts=catalog)
         accepted: ToolCall = folded.value
         return accepted
 
     async def on_tool_result(self, call: ToolCall, result: ToolOutput, accepts_images: bool) -> ToolOutput:
         """Run :func:`crystal.hookspecs.tool.on_tool_result`."""
+        if not self._dispatcher.has("on_tool_result"):
+            return result
         folded = await self._fold("on_tool_result", call, result, facts=accepts_images)
         accepted: ToolOutput = folded.value
         return accepted

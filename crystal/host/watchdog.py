@@ -7,6 +7,8 @@ import threading
 import weakref
 from time import perf_counter
 
+from crystal.host.ledger import HookRecord
+
 logger = logging.getLogger("crystal.hooks")
 
 
@@ -14,39 +16,38 @@ class Watchdog:
     """Watches the one plain hook call that may be running. Its thread ends when the host is gone.
 
     :param limit: seconds after which a running call is named, once.
+    :ivar running: the record of the running call, ``None`` between calls; set for every call, so it is plain data.
+    :ivar began: the clock when it began.
     """
 
     def __init__(self, limit: float) -> None:
+        self.running: HookRecord | None = None
+        self.began = 0.0
         self._limit = limit
-        self._running: tuple[str, str, float] | None = None
         self._named: float = -1.0
         self._thread: threading.Thread | None = None
 
-    def watch(self, hook: str, plugin: str, began: float) -> None:
-        """Note that a call began."""
-        self._running = (hook, plugin, began)
-        if self._thread is None:
-            gone = threading.Event()
-            # The thread holds no reference to its host, which would otherwise live as long as the process.
-            reference = weakref.ref(self, lambda _: gone.set())
-            self._thread = threading.Thread(
-                target=_look, args=(reference, gone, max(self._limit / 4, 0.05)), name="crystal-watchdog", daemon=True
-            )
-            self._thread.start()
-
-    def rest(self) -> None:
-        """Note that no plain call is running."""
-        self._running = None
+    def start(self) -> None:
+        """Start the thread that looks; once."""
+        if self._thread is not None:
+            return
+        gone = threading.Event()
+        # The thread holds no reference to its host, which would otherwise live as long as the process.
+        reference = weakref.ref(self, lambda _: gone.set())
+        self._thread = threading.Thread(
+            target=_look, args=(reference, gone, max(self._limit / 4, 0.05)), name="crystal-watchdog", daemon=True
+        )
+        self._thread.start()
 
     def look(self) -> None:
         """Name the running call in the log if it is past the limit and was not named yet."""
-        running = self._running
-        if running is None:
+        running, began = self.running, self.began
+        if running is None or perf_counter() - began <= self._limit or began == self._named:
             return
-        hook, plugin, began = running
-        if perf_counter() - began > self._limit and began != self._named:
+        # Read again: the call may have ended, and another begun, between the two readings.
+        if running is self.running and began == self.began:
             self._named = began
-            logger.warning("plugin %s, hook %s is still running after %g s", plugin, hook, self._limit)
+            logger.warning("plugin %s, hook %s is still running after %g s", running.plugin, running.hook, self._limit)
 
 
 def _look(reference: weakref.ref[Watchdog], gone: threading.Event, pause: float) -> None:
