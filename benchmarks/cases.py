@@ -20,6 +20,8 @@ ONE_ROUND_AIM = 0.8
 RESIDENT_AIM_MIB = 50e6 / 2**20
 GAP_AIM_MS = 3.0
 GROWTH_AIM = 1.3
+DISPATCH_AIM_US = 0.3
+NOBODY_AIM_US = 0.4
 SHORT, LONG = 50, 400
 THINK_MS = 5.0
 
@@ -175,22 +177,44 @@ def round_gap(stage: Stage) -> Result:
     )
 
 
-def definitions(stage: Stage) -> Result:
-    """Time to define a frozen value class and make one instance, against a frozen, slotted dataclass."""
+def printed(stage: Stage, script: str, kinds: Mapping[str, str], unit: str) -> dict[str, Samples]:
+    """Run a script of this folder with the installed Python, once for each kind in turn; each run prints one figure.
 
-    def commands(kind: str) -> Command:
-        return Command(
-            arguments=[str(stage.python), str(Path(__file__).with_name("definitions.py")), kind],
+    :param kinds: the script's argument to the subject it measures.
+    """
+    commands = {
+        kind: Command(
+            arguments=[str(stage.python), str(Path(__file__).with_name(script)), kind],
             environment=stage.environment("bare"),
             directory=stage.workspace,
         )
+        for kind in kinds
+    }
+    runs = alternate(commands, stage.runs)
+    return {kind: Samples(kinds[kind], unit, tuple(float(run.output) for run in runs[kind])) for kind in kinds}
 
-    runs = alternate({kind: commands(kind) for kind in ("frozen", "dataclass")}, stage.runs)
-    ours, theirs = (
-        Samples(subject, "ms", tuple(float(run.output) for run in runs[kind]))
-        for kind, subject in (("frozen", "a frozen value"), ("dataclass", "a dataclass"))
-    )
+
+def definitions(stage: Stage) -> Result:
+    """Time to define a frozen value class and make one instance, against a frozen, slotted dataclass."""
+    kinds = {"frozen": "a frozen value", "dataclass": "a dataclass"}
+    ours, theirs = printed(stage, "definitions.py", kinds, "ms").values()
     return Result(benchmark="definitions", samples=[ours, theirs], findings=[ratio(ours, theirs)])
+
+
+def dispatch(stage: Stage) -> Result:
+    """Time of one implementation in a fold over 200 plugins that answer nothing, against bare calls with a clock."""
+    kinds = {"bare": "a bare call and a clock", "fold": "one implementation", "nobody": "a hook nobody implements"}
+    bare, fold, nobody = printed(stage, "dispatch.py", kinds, "us").values()
+    added = statistics.median(ours - theirs for ours, theirs in zip(fold.values, bare.values, strict=True))
+    return Result(
+        benchmark="dispatch",
+        samples=[bare, fold, nobody],
+        findings=[
+            Finding("one implementation, above a bare call", "us", added, DISPATCH_AIM_US),
+            Finding(nobody.subject, "us", nobody.median, NOBODY_AIM_US),
+            ratio(fold, bare),
+        ],
+    )
 
 
 def edges(subject: str, reports: list[GapReport]) -> str:
@@ -204,4 +228,5 @@ CASES: Mapping[str, Callable[[Stage], Result]] = {
     "resident": resident,
     "round_gap": round_gap,
     "definitions": definitions,
+    "dispatch": dispatch,
 }

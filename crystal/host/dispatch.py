@@ -97,7 +97,6 @@ class Dispatcher:
         self._timeout = timeout
         self._plans: dict[str, Plan] = {}
         self._watchdog = Watchdog(timeout)
-        self._now = 0.0
 
     def compile(self) -> None:
         """Compile the call plans; called again when plugins were added."""
@@ -238,7 +237,7 @@ class Dispatcher:
         steps = self._plans[hook].steps
         if steps:
             self._watchdog.start()
-            self._now = perf_counter()
+            self._watchdog.began = perf_counter()
         return steps
 
     def _start(self, step: Step, arguments: tuple[Any, ...]) -> Any:
@@ -246,8 +245,7 @@ class Dispatcher:
 
         The clock is read once a call: one ends where the next begins.
         """
-        watchdog, record, began = self._watchdog, step.record, self._now
-        watchdog.began = began
+        watchdog, record = self._watchdog, step.record
         watchdog.running = record
         record.calls += 1
         try:
@@ -257,9 +255,10 @@ class Dispatcher:
         except BaseException as error:
             raise _failure(error) from error
         finally:
-            self._now = now = perf_counter()
+            now = perf_counter()
             watchdog.running = None
-            took = now - began
+            took = now - watchdog.began
+            watchdog.began = now
             record.seconds += took
             if took > self._timeout:
                 self._note_slow(step, took)
@@ -270,10 +269,10 @@ class Dispatcher:
         """Await what a call handed back, in a task of its own and within the limit; return anything else as it is."""
         if result.__class__ is not CoroutineType and not hasattr(result, "__await__"):
             return result
-        began = self._now
+        began = perf_counter()
         result, error = await run_isolated(result, grace=CANCEL_GRACE_SECONDS, limit=self._timeout)
-        self._now = perf_counter()
-        step.record.seconds += self._now - began
+        self._watchdog.began = ended = perf_counter()
+        step.record.seconds += ended - began
         if isinstance(error, LimitReached):
             raise HookFailed(NoteCode.HOOK_TIMEOUT, f"it took longer than {self._timeout:g} s and was cancelled")
         if error is not None:

@@ -17,7 +17,7 @@ class Watchdog:
 
     :param limit: seconds after which a running call is named, once.
     :ivar running: the record of the running call, ``None`` between calls; set for every call, so it is plain data.
-    :ivar began: the clock when it began.
+    :ivar began: the clock when it began, which is when the call before it ended.
     """
 
     def __init__(self, limit: float) -> None:
