@@ -6,12 +6,14 @@ nothing; ``open_files`` opens what it admitted.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 from crystal.types._frozen import Frozen
 from crystal.types.paths import PathZone, ResolvedPath
-from crystal.workspace.credentials import is_credential
+from crystal.workspace.credentials import folded, is_credential
+from crystal.workspace.hard_links import has_other_names, is_linked_credential, is_linked_entry
 
 HOST_NAMES = (
     "config.json",
@@ -27,8 +29,16 @@ HOST_NAMES = (
 """What lies directly in the Crystal home and no tool touches, with copies and side files such as
 ``sessions.db-wal``."""
 
+_HOST_FILES = frozenset(name for name in HOST_NAMES if "." in name)
+
 _LINKS_FOLLOWED = 40
 """Symbolic links in one path before it counts as a loop; the bound of the Linux kernel."""
+
+_PATH_BYTES = 4096
+"""A path as long as this opens nothing on any system, and links on the way of it could not be seen."""
+
+_CHARACTERS_NAMED = 200
+"""A refusal names a longer path by its beginning."""
 
 
 class PathRefused(Exception):
@@ -54,26 +64,19 @@ class Fence(Frozen):
         real as far as the path exists, and the rest of it stays. A path that leads through links which mean
         something else for each process (``/proc/self/root``, ``/dev/fd/3``) is outside whatever it reaches.
 
-        :raises PathRefused: when the text is empty, holds a NUL or half a surrogate pair, or its links form a
-            loop.
+        A file with several hard links that is also a credential or a file of the Crystal home counts as that.
+
+        :raises PathRefused: when the text is empty, too long, holds a NUL or half a surrogate pair, or its links form
+            a loop.
         """
-        if not text:
-            raise PathRefused("The path is empty; name a file or folder, or '.' for the workspace.")
-        if "\0" in text:
-            raise PathRefused(f"The path {printable(text)!r} holds a NUL character; write it without.")
-        try:
-            os.fsencode(text)
-        except UnicodeEncodeError:
-            raise PathRefused(
-                f"The path {printable(text)!r} holds half of a surrogate pair; no file has such a name."
-            ) from None
+        _require_usable(text)
         path = text
         if text == "~" or text.startswith("~/"):
             path = self._users_home() + text[1:]
         if not path.startswith("/"):
             path = f"{self.workspace}/{path}"
         real, bound_to_process = _follow(path, text)
-        zone = self.zone(real)
+        zone = self._zone_of_file(real)
         if bound_to_process and zone in (PathZone.WORKSPACE, PathZone.GUARDED):
             zone = PathZone.OUTSIDE
         inside = not bound_to_process and self.contains(real)
@@ -97,12 +100,12 @@ class Fence(Frozen):
             return PathZone.CREDENTIAL
         tail = self._within_home(real)
         if tail is not None:
-            first = tail.partition("/")[0].lower()
+            first = folded(tail.partition("/")[0])
             if any(first == name or first.startswith((f"{name}.", f"{name}-")) for name in HOST_NAMES):
                 return PathZone.HOST
             return PathZone.OUTSIDE
         tail = _below(real, str(self.workspace))
-        if tail is None or real.startswith(("/proc/", "/dev/fd/")):
+        if tail is None or _is_of_processes(real):
             return PathZone.OUTSIDE
         return PathZone.GUARDED if _is_guarded(tail) else PathZone.WORKSPACE
 
@@ -111,7 +114,7 @@ class Fence(Frozen):
         return (
             _below(real, str(self.workspace)) is not None
             and self._within_home(real) is None
-            and not real.startswith(("/proc/", "/dev/fd/"))
+            and not _is_of_processes(real)
         )
 
     def show(self, real: str) -> str:
@@ -135,14 +138,31 @@ class Fence(Frozen):
         """Return the path relative to the Crystal home, or ``None`` when it lies elsewhere."""
         home = str(self.home)
         tail = _below(real, home)
-        if tail is not None or len(real) < len(home) or real[: len(home)].lower() != home.lower():
+        if tail is not None:
             return tail
         # Where case does not tell folders apart, the same home may come under another spelling.
+        parts = real.split("/")
+        depth = home.count("/") + 1
+        spelling = "/".join(parts[:depth])
+        if folded(spelling) != folded(home):
+            return None
         try:
-            same = os.path.samefile(real[: len(home)], home)
+            same = os.path.samefile(spelling, home)
         except OSError:
             return None
-        return _below(real, real[: len(home)]) if same else None
+        return "/".join(parts[depth:]) if same else None
+
+    def _zone_of_file(self, real: str) -> PathZone:
+        """Return the zone of a path, taking into account other names of the file that lies there."""
+        zone = self.zone(real)
+        if zone in (PathZone.CREDENTIAL, PathZone.HOST):
+            return zone
+        status = has_other_names(real)
+        if status is None:
+            return zone
+        if is_linked_credential(status, self._users_home()):
+            return PathZone.CREDENTIAL
+        return PathZone.HOST if is_linked_entry(status, str(self.home), _HOST_FILES) else zone
 
 
 def permit(resolved: ResolvedPath, permitted_paths: frozenset[str], writing: bool) -> str | None:
@@ -156,7 +176,7 @@ def permit(resolved: ResolvedPath, permitted_paths: frozenset[str], writing: boo
         return None
     if resolved.real in permitted_paths:
         return None
-    name = printable(resolved.text)
+    name = _named(resolved.text)
     if zone is PathZone.GUARDED:
         return f"{name} lies under .git or .crystal, where a write needs the operator's approval for this very call."
     if zone is PathZone.CREDENTIAL:
@@ -174,6 +194,37 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(map(_printable_character, text))
+
+
+def _named(text: str) -> str:
+    """Return a path as a refusal names it."""
+    shown = printable(text[:_CHARACTERS_NAMED])
+    return shown if len(text) <= _CHARACTERS_NAMED else f"{shown}…"
+
+
+def _require_usable(text: str) -> None:
+    """Refuse a text that names no file on any system."""
+    if not text:
+        raise PathRefused("The path is empty; name a file or folder, or '.' for the workspace.")
+    if "\0" in text:
+        raise PathRefused(f"The path {_named(text)!r} holds a NUL character; write it without.")
+    try:
+        length = len(os.fsencode(text))
+    except UnicodeEncodeError:
+        raise PathRefused(
+            f"The path {_named(text)!r} holds half of a surrogate pair; no file has such a name."
+        ) from None
+    if length >= _PATH_BYTES:
+        raise _too_long(text)
+
+
+def _too_long(text: str) -> PathRefused:
+    return PathRefused(f"The path {_named(text)} is longer than a path or a name in it can be; give a shorter one.")
+
+
+def _is_of_processes(real: str) -> bool:
+    """Whether a path means something else for each process or shows one."""
+    return real in ("/proc", "/dev/fd") or real.startswith(("/proc/", "/dev/fd/"))
 
 
 def _printable_character(character: str) -> str:
@@ -204,13 +255,15 @@ def _follow(path: str, text: str) -> tuple[str, bool]:
         candidate = f"{real}/{part}"
         try:
             target = os.readlink(candidate)
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise _too_long(text) from None
             # No link, or nothing at all: either way this part is what it says.
             real = candidate
             continue
         links += 1
         if links > _LINKS_FOLLOWED:
-            raise PathRefused(f"The links of {printable(text)} form a loop; name the file they should reach.")
+            raise PathRefused(f"The links of {_named(text)} form a loop; name the file they should reach.")
         if candidate.startswith("/proc/"):
             bound_to_process = True
         if target.startswith("/"):
@@ -229,9 +282,12 @@ def _below(real: str, folder: str) -> str | None:
 
 def _is_guarded(tail: str) -> bool:
     """Whether a path relative to the workspace lies under a ``.git`` or a ``.crystal`` other than its ``data``."""
+    names = folded(tail).split("/")
+    if ".git" in names:
+        return True
+    if ".crystal" not in names:
+        return False
     parts = tail.split("/")
-    for index, part in enumerate(parts):
-        name = part.lower()
-        if name == ".git" or (name == ".crystal" and parts[index + 1 : index + 2] != ["data"]):
-            return True
-    return False
+    return any(
+        folded(part) == ".crystal" and parts[index + 1 : index + 2] != ["data"] for index, part in enumerate(parts)
+    )

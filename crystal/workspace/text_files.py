@@ -14,6 +14,9 @@ _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\b\x1b") +
 _CONTROLS_TOLERATED = 10
 """Share of control characters, one in so many, from which on bytes without a NUL count as binary."""
 
+_DECODED_PIECE = 1 << 18
+"""Bytes of a beginning that are decoded at once."""
+
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -44,16 +47,21 @@ class TextFile(Frozen):
         name = {"utf-8": "UTF-8", "utf-16-le": "UTF-16 LE", "utf-16-be": "UTF-16 BE"}[self.codec]
         return f"{name} with byte order mark" if self.mark else name
 
-    def shown(self) -> str:
-        """The text for a reader: what is not in the encoding becomes U+FFFD."""
-        return self.text if self.exact else _SURROGATES.sub("\ufffd", self.text)
+    def shown(self, characters: int | None = None) -> str:
+        """The text for a reader: what is not in the encoding becomes U+FFFD.
+
+        :param characters: the most that are wanted, from the start.
+        """
+        text = self.text[:characters]
+        return text if self.exact else _SURROGATES.sub("\ufffd", text)
 
 
-def decode_text(data: bytes, *, whole: bool = True) -> TextFile:
+def decode_text(data: bytes, *, whole: bool = True, limit: int | None = None) -> TextFile:
     """Decode the bytes of a file: UTF-16 when it begins with such a mark, else UTF-8.
 
     :param whole: ``False`` when ``data`` is only the beginning of a file: a character cut at its end is left
         out.
+    :param limit: characters after which the decoding of a beginning may stop.
     :raises NotText: when the bytes look binary.
     """
     for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
@@ -64,7 +72,7 @@ def decode_text(data: bytes, *, whole: bool = True) -> TextFile:
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(mark) :]
     if not whole:
-        return _decode_beginning(body, mark)
+        return _decode_beginning(body, mark, limit)
     try:
         return TextFile(text=body.decode("utf-8"), mark=mark)
     except UnicodeDecodeError:
@@ -110,6 +118,14 @@ def _decode_utf_16(body: bytes, codec: str, mark: bytes, whole: bool) -> TextFil
     return TextFile(text=text, codec=codec, mark=mark, exact=exact, tail=tail)
 
 
-def _decode_beginning(body: bytes, mark: bytes) -> TextFile:
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(body, False)
+def _decode_beginning(body: bytes, mark: bytes, limit: int | None) -> TextFile:
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    pieces: list[str] = []
+    length = start = 0
+    # One character outside the first plane makes a whole string four bytes wide, so no more is decoded than needed.
+    while start < len(body) and (limit is None or length < limit):
+        pieces.append(decoder.decode(body[start : start + _DECODED_PIECE], False))
+        start += _DECODED_PIECE
+        length += len(pieces[-1])
+    text = "".join(pieces)
     return TextFile(text=text, mark=mark, exact=_SURROGATES.search(text) is None)

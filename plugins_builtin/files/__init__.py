@@ -6,6 +6,7 @@ from crystal import hookimpl
 from crystal.types.tools import Catalog, ToolContribution
 from plugins_builtin.files.edit import EditTool
 from plugins_builtin.files.listing import ListTool
+from plugins_builtin.files.preview import preview_edit, preview_write
 from plugins_builtin.files.read import ReadTool
 from plugins_builtin.files.write import WriteTool
 
@@ -25,6 +26,7 @@ def contribute_tools() -> list[ToolContribution]:
             tool=EditTool(),
             catalogs=Catalog.WORK,
             path_arguments=path,
+            preview=preview_edit,
             capabilities=state,
             parallel=False,
         ),
@@ -33,6 +35,7 @@ def contribute_tools() -> list[ToolContribution]:
             tool=WriteTool(),
             catalogs=Catalog.WORK,
             path_arguments=path,
+            preview=preview_write,
             capabilities=state,
             parallel=False,
         ),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from crystal.types.tools import ToolCall, ToolContext, ToolDefinition, ToolOutput
-from crystal.workspace.open_files import FileMissing, open_regular, read_bytes
+from crystal.workspace.open_files import FileMissing, open_regular
 from crystal.workspace.text_files import NotText, TextFile, decode_text, encode_text
-from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of
-from plugins_builtin.files.replacement import NotReplaced, Replacement, name_lines, replace_text
-from plugins_builtin.files.saving import LOADED_BYTES, save
+from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of, unspellable
+from plugins_builtin.files.replacement import NotReplaced, ReplacedTooLong, Replacement, name_lines, replace_text
+from plugins_builtin.files.saving import LOADED_BYTES, load, other_names_note, save
 from plugins_builtin.files.stamps import has_changed, states_of
 
 
@@ -39,16 +39,17 @@ class EditTool:
 
 def _edit(call: ToolCall, context: ToolContext) -> ToolOutput:
     fence = fence_of(context)
-    real = fence.admit(call.arguments["path"], context.permitted_paths, writing=True).real
+    path = call.arguments["path"]
+    real = fence.admit(path, context.permitted_paths, writing=True).real
     shown = fence.show(real)
     old, new = call.arguments["old_string"], call.arguments["new_string"]
     _require_usable(old, new, shown)
     try:
         with open_regular(real, shown) as opened:
-            before = read_bytes(opened, LOADED_BYTES + 1)
+            before = load(opened)
     except FileMissing:
-        raise CallRefused(f"There is no file {shown} to edit; create it with write.") from None
-    if len(before) > LOADED_BYTES:
+        raise CallRefused(f"There is no file {shown} to edit; create it with write.{unspellable(path)}") from None
+    if before is None:
         raise CallRefused(f"{shown} is larger than the {LOADED_BYTES} bytes that edit takes; change it with bash.")
     states = states_of(context)
     seen = None if states is None else states.seen(real)
@@ -64,8 +65,10 @@ def _edit(call: ToolCall, context: ToolContext) -> ToolOutput:
     if after == before:
         raise CallRefused(f"The edit would leave {shown} as it is; give a new_string that differs.")
     save(call, context, real, shown, after, before=before, status=opened.status)
-    count = counted(len(replacement.lines), "replacement")
-    return ToolOutput(text=f"Edited {shown}: {count} at {name_lines(replacement.lines)}.")
+    count = counted(replacement.count, "replacement")
+    return ToolOutput(
+        text=f"Edited {shown}: {count} at {name_lines(replacement.lines)}.{other_names_note(opened.status)}"
+    )
 
 
 def _require_usable(old: str, new: str, shown: str) -> None:
@@ -96,11 +99,15 @@ def _require_fitting(decoded: TextFile, old: str, new: str, shown: str) -> None:
 
 def _replace(decoded: TextFile, old: str, new: str, shown: str, *, replace_all: bool) -> Replacement:
     try:
-        return replace_text(decoded.text, old, new, replace_all=replace_all)
+        return replace_text(decoded.text, old, new, replace_all=replace_all, longest=LOADED_BYTES)
+    except ReplacedTooLong:
+        raise CallRefused(
+            f"The edit would make {shown} larger than edit can hold; replace fewer places or use bash."
+        ) from None
     except NotReplaced as missed:
         if missed.lines:
             raise CallRefused(
-                f"old_string appears {len(missed.lines)} times in {shown} ({name_lines(missed.lines)}); "
+                f"old_string appears {missed.count} in {shown} ({name_lines(missed.lines)}); "
                 "add lines around it to make it unique or set replace_all."
             ) from None
     from plugins_builtin.files.nearness import describe_near

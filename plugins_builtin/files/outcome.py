@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from crystal.types.tools import ToolCall, ToolContext, ToolOutput
 from crystal.workspace.fence import Fence, PathRefused, printable
@@ -15,7 +16,8 @@ class CallRefused(PathRefused):
 
 def fence_of(context: ToolContext) -> Fence:
     """Return the fence a call runs under."""
-    return Fence(workspace=context.workspace, home=context.home)
+    user_home = Path(os.path.realpath(os.path.expanduser("~")))
+    return Fence(workspace=context.workspace, home=context.home, user_home=user_home)
 
 
 def answer(run: Callable[[ToolCall, ToolContext], ToolOutput], call: ToolCall, context: ToolContext) -> ToolOutput:
@@ -52,6 +54,13 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     :param plural: the plural when it is not made with an ``s``.
     """
     return f"1 {noun}" if number == 1 else f"{number} {plural or noun + 's'}"
+
+
+def unspellable(text: str) -> str:
+    """Say why a name that was copied from a listing is not found; empty when it holds no sign for undecodable bytes."""
+    if "\ufffd" not in text:
+        return ""
+    return " U+FFFD stands for bytes that are not UTF-8 and cannot be given in a path; rename the file with bash."
 
 
 def parent_of(real: str) -> tuple[str, str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from crystal.types.items import Image
 from crystal.types.tools import ToolCall, ToolContext, ToolDefinition, ToolOutput
 from crystal.workspace.fence import printable
-from crystal.workspace.limits import IMAGE_BYTES, OUTPUT_CHARACTERS, SCAN_CHARACTERS, SCAN_LINES
-from crystal.workspace.open_files import FileMissing, OpenFile, open_regular, read_bytes
+from crystal.workspace.limits import GREP_FILE_BYTES, IMAGE_BYTES, OUTPUT_CHARACTERS, SCAN_CHARACTERS, SCAN_LINES
+from crystal.workspace.open_files import FileMissing, FileRefused, OpenFile, open_folder, open_regular, read_bytes
 from crystal.workspace.text_files import NotText, TextFile, decode_text
-from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of, parent_of, positive
+from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of, parent_of, positive, unspellable
 from plugins_builtin.files.stamps import stamp_of, states_of
 
 _SCAN_BYTES = 4 * SCAN_CHARACTERS
@@ -59,33 +59,43 @@ def _read(call: ToolCall, context: ToolContext) -> ToolOutput:
             data = read_bytes(opened, _SCAN_BYTES + 1)
             media_type = image_type(data)
             if media_type:
-                return _image(opened, data, shown, media_type, context)
+                return _image(opened, data, real, shown, media_type, context)
     except FileMissing as missing:
         # What else lies in a folder outside was not approved with the file.
-        raise CallRefused(f"{missing}{_similar_names(real) if resolved.inside else ''}") from None
+        hint = _similar_names(real) if resolved.inside else ""
+        raise CallRefused(f"{missing}{hint}{unspellable(resolved.text)}") from None
     whole = len(data) <= _SCAN_BYTES
     try:
-        decoded = decode_text(data if whole else data[:_SCAN_BYTES], whole=whole)
+        decoded = decode_text(data, whole=whole, limit=SCAN_CHARACTERS + 1)
     except NotText:
         raise CallRefused(
             f"{shown} is a binary file of {counted(opened.status.st_size, 'byte')}; read shows only text and images."
         ) from None
-    text = show_lines(decoded, shown, offset, limit, whole=whole)
-    states = states_of(context)
-    if states is not None:
-        states.remember(real, stamp_of(data if whole else None, opened.status))
+    searched = opened.status.st_size <= GREP_FILE_BYTES
+    text = show_lines(decoded, shown, offset, limit, whole=whole, searched=searched)
+    _remember(context, real, data if whole else None, opened)
     return ToolOutput(text=text)
 
 
-def show_lines(decoded: TextFile, shown: str, offset: int, limit: int, *, whole: bool = True) -> str:
+def _remember(context: ToolContext, real: str, data: bytes | None, opened: OpenFile) -> None:
+    states = states_of(context)
+    if states is not None:
+        states.remember(real, stamp_of(data, opened.status))
+
+
+def show_lines(
+    decoded: TextFile, shown: str, offset: int, limit: int, *, whole: bool = True, searched: bool = True
+) -> str:
     """Return the numbered lines of a window, with notes about what is not shown.
 
     :param offset: the first line, from 1.
     :param limit: lines at most.
     :param whole: whether ``decoded`` is the whole file.
+    :param searched: whether ``grep`` takes a file of this size.
     :raises CallRefused: when the window begins past the end or past what one call scans.
     """
-    lines, whole = _scanned_lines(decoded.shown(), whole)
+    lines, whole, cut = _scanned_lines(decoded.shown(SCAN_CHARACTERS + 1), whole)
+    tool = "grep" if searched else "bash"
     if not lines:
         return f"{shown} is empty." if not decoded.mark else f"{shown} is empty but for its byte order mark."
     if offset > len(lines):
@@ -93,7 +103,7 @@ def show_lines(decoded: TextFile, shown: str, offset: int, limit: int, *, whole:
             raise CallRefused(f"{shown} has {counted(len(lines), 'line')}; offset {offset} is past its end.")
         raise CallRefused(
             f"Offset {offset} of {shown} lies beyond the {counted(len(lines), 'line')} that one call scans; "
-            "find the place with grep and its context."
+            f"find the place with {tool}{' and its context' if searched else ', such as sed -n'}."
         )
     numbered: list[str] = []
     room = OUTPUT_CHARACTERS - _NOTES_CHARACTERS
@@ -106,7 +116,17 @@ def show_lines(decoded: TextFile, shown: str, offset: int, limit: int, *, whole:
         if room < 0:
             break
         numbered.append(entry)
-    notes = _notes(decoded, offset, offset + len(numbered) - 1, len(lines), whole)
+    last = offset + len(numbered) - 1
+    notes = []
+    if last < len(lines):
+        notes.append(f"Lines {offset}-{last}{f' of {len(lines)}' if whole else ''}; go on with offset {last + 1}.")
+    elif cut:
+        notes.append(f"Line {last} goes on beyond what one call scans; find later parts with {tool}.")
+    elif not whole:
+        notes.append(
+            f"The file goes on after line {last}, where one call stops scanning; find later lines with {tool}."
+        )
+    notes += _encoding_notes(decoded)
     return "\n".join([*numbered, f"({' '.join(notes)})"] if notes else numbered)
 
 
@@ -123,8 +143,8 @@ def image_type(data: bytes) -> str | None:
     return None
 
 
-def _scanned_lines(text: str, whole: bool) -> tuple[list[str], bool]:
-    """Return the lines that one call looks at and whether they are all lines of the file."""
+def _scanned_lines(text: str, whole: bool) -> tuple[list[str], bool, bool]:
+    """Return the lines that one call looks at, whether they are all of the file, and whether the last one goes on."""
     if len(text) > SCAN_CHARACTERS:
         text, whole = text[:SCAN_CHARACTERS], False
     lines = text.split("\n", SCAN_LINES)
@@ -135,16 +155,11 @@ def _scanned_lines(text: str, whole: bool) -> tuple[list[str], bool]:
         whole = whole and not rest
     elif not rest or (not whole and len(lines) > 1):
         lines.pop()
-    return lines, whole
+    return lines, whole, not whole and len(lines) == 1 and lines[0] is rest
 
 
-def _notes(decoded: TextFile, first: int, last: int, count: int, whole: bool) -> list[str]:
+def _encoding_notes(decoded: TextFile) -> list[str]:
     notes = []
-    if last < count:
-        of = f" of {count}" if whole else ""
-        notes.append(f"Lines {first}-{last}{of}; go on with offset {last + 1}.")
-    elif not whole:
-        notes.append(f"The file goes on after line {last}, where one call stops scanning; find later lines with grep.")
     if decoded.mark:
         notes.append(f"Encoding: {decoded.encoding}.")
     if not decoded.exact:
@@ -153,14 +168,15 @@ def _notes(decoded: TextFile, first: int, last: int, count: int, whole: bool) ->
     return notes
 
 
-def _image(opened: OpenFile, data: bytes, shown: str, media_type: str, context: ToolContext) -> ToolOutput:
-    size = opened.status.st_size
-    facts = f"{shown}: {media_type}, {counted(size, 'byte')}"
+def _image(opened: OpenFile, data: bytes, real: str, shown: str, media_type: str, context: ToolContext) -> ToolOutput:
+    facts = f"{shown}: {media_type}, {counted(opened.status.st_size, 'byte')}"
     if not context.accepts_images:
-        return ToolOutput(text=f"{facts}; the model in use takes no images.")
-    if size > IMAGE_BYTES:
+        raise CallRefused(f"{facts}; the model in use takes no images, so it was not read.")
+    if opened.status.st_size <= IMAGE_BYTES:
+        data += read_bytes(opened, IMAGE_BYTES + 1 - len(data))
+    if max(len(data), opened.status.st_size) > IMAGE_BYTES:
         raise CallRefused(f"{facts}; an image may have at most {IMAGE_BYTES} bytes, so make a smaller copy.")
-    data += read_bytes(opened, IMAGE_BYTES + 1 - len(data))
+    _remember(context, real, data, opened)
     image = Image(media_type=media_type, data=data, name=shown.rpartition("/")[2])
     return ToolOutput(text=facts, images=(image,))
 
@@ -173,9 +189,9 @@ def _similar_names(real: str) -> str:
 
     folder, name = parent_of(real)
     try:
-        with os.scandir(folder) as scanned:
+        with open_folder(folder, folder) as opened, os.scandir(opened) as scanned:
             names = [entry.name for entry in itertools.islice(scanned, _NAMES_COMPARED)]
-    except OSError:
+    except (FileRefused, OSError):
         return ""
     similar = difflib.get_close_matches(name, names, n=3)
     return f" Similar names there: {', '.join(printable(found) for found in similar)}." if similar else ""

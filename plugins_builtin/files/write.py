@@ -6,10 +6,11 @@ import os
 
 from crystal.types.tools import ToolCall, ToolContext, ToolDefinition, ToolOutput
 from crystal.workspace.limits import WRITE_BYTES
-from crystal.workspace.open_files import open_regular, read_bytes
+from crystal.workspace.open_files import open_regular
 from crystal.workspace.text_files import NotText, decode_text
-from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of
-from plugins_builtin.files.saving import LOADED_BYTES, save
+from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of, unspellable
+from plugins_builtin.files.read import image_type
+from plugins_builtin.files.saving import LOADED_BYTES, load, other_names_note, save
 from plugins_builtin.files.stamps import has_changed, states_of
 
 
@@ -41,22 +42,33 @@ def _write(call: ToolCall, context: ToolContext) -> ToolOutput:
     data = _encoded(call.arguments["content"], shown)
     size = f"{counted(_line_count(data), 'line')}, {counted(len(data), 'byte')}"
     if not os.path.lexists(real):
-        if path.endswith("/"):
+        if path.rpartition("/")[2] in ("", ".", ".."):
             raise CallRefused(f"{shown} is written as a folder; give the name of a file.")
+        if garbled := unspellable(path):
+            raise CallRefused(f"There is no file {shown} and none is made under that name.{garbled}")
         save(call, context, real, shown, data, before=None, status=None)
         return ToolOutput(text=f"Created {shown} ({size}).")
     with open_regular(real, shown) as opened:
-        before = read_bytes(opened, LOADED_BYTES + 1)
-    if len(before) > LOADED_BYTES:
+        before = load(opened)
+    if before is None:
         raise CallRefused(f"{shown} is larger than the {LOADED_BYTES} bytes that write replaces; remove it with bash.")
     states = states_of(context)
     seen = None if states is None else states.seen(real)
     if seen is None:
-        raise CallRefused(f"{shown} exists and was not read in this session; read it before overwriting it.")
+        raise CallRefused(_unread(before, shown))
     if has_changed(seen, before, opened.status):
         raise CallRefused(f"{shown} changed on disk since it was read; read it again before overwriting it.")
     save(call, context, real, shown, data, before=before, status=opened.status)
-    return ToolOutput(text=f"Overwrote {shown} ({size}).{_changes(before, data)}")
+    return ToolOutput(text=f"Overwrote {shown} ({size}).{_changes(before, data)}{other_names_note(opened.status)}")
+
+
+def _unread(before: bytes, shown: str) -> str:
+    try:
+        decode_text(before)
+    except NotText:
+        if image_type(before) is None:
+            return f"{shown} exists and is a binary file, which read cannot show; remove it with bash to replace it."
+    return f"{shown} exists and was not read in this session; read it before overwriting it."
 
 
 def _encoded(content: str, shown: str) -> bytes:

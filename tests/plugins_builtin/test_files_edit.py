@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from crystal.types.tools import ToolOutput
 from plugins_builtin.files.edit import EditTool
 from plugins_builtin.files.read import ReadTool
-from plugins_builtin.files.replacement import NotReplaced, replace_text
+from plugins_builtin.files.replacement import NotReplaced, Replacement, replace_text
 from plugins_builtin.files.write import WriteTool
 from tests.plugins_builtin.tool_calls import Session
 
@@ -221,24 +222,78 @@ def test_nothing_outside_or_guarded_is_edited_without_approval(session: Session)
     assert not edit(session, ".git/config", "abc", "x").failed
 
 
+def replaced_or_none(text: str, old: str, new: str, replace_all: bool) -> Replacement | None:
+    try:
+        return replace_text(text, old, new, replace_all=replace_all)
+    except NotReplaced:
+        return None
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "b", "\r\n", "\n", "\r", "é", "\udca9", "$1"]), max_size=12).map("".join),
     st.lists(st.sampled_from(["a", "b", "\r\n", "\n", "$1"]), min_size=1, max_size=4).map("".join),
     st.sampled_from(["", "a", "X\nY", "\\g<0>"]),
+    st.booleans(),
 )
-def test_only_the_one_place_changes(text: str, old: str, new: str) -> None:
-    try:
-        replaced = replace_text(text, old, new).text
-    except NotReplaced:
+def test_only_the_named_places_change_and_by_the_new_text(text: str, old: str, new: str, replace_all: bool) -> None:
+    pattern = re.compile("\r?\n".join(re.escape(line) for line in re.split("\r?\n", old)))
+    starts = [start for start in range(len(text)) if pattern.match(text, start)]
+    # A place that begins with a line end of two characters is found from its second one, too.
+    starts = [start for start in starts if not (old[0] in "\r\n" and text[max(start - 1, 0) : start + 1] == "\r\n")]
+    replaced = replaced_or_none(text, old, new, replace_all)
+    if replaced is None:
+        assert starts == [] if replace_all else len(starts) != 1
         return
-    plain = text.replace("\r\n", "\n")
-    expected = plain.replace(old.replace("\r\n", "\n"), new, 1)
-    assert replaced.replace("\r\n", "\n") == expected.replace("\r\n", "\n")
-    start = 0
-    while start < min(len(text), len(replaced)) and text[start] == replaced[start]:
-        start += 1
-    end = 0
-    while end < min(len(text), len(replaced)) - start and text[-1 - end] == replaced[-1 - end]:
-        end += 1
-    assert len(text) - start - end <= 2 * len(old)
+    kept: list[str] = []
+    position = count = 0
+    for start in starts:
+        if start >= position:
+            kept.append(text[position:start])
+            match = pattern.match(text, start)
+            assert match is not None
+            position, count = match.end(), count + 1
+    kept.append(text[position:])
+    assert count == replaced.count
+    assert len(replaced.lines) == min(count, 11)
+    new_text = "|".join(re.escape(form) for form in {new, new.replace("\n", "\r\n")})
+    assert re.fullmatch(f"(?:{new_text})".join(map(re.escape, kept)), replaced.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("a\n" * 2_000_000, "a\n" * 500_000 + "b", "x"),
+        ("a\r\n" * 2_000_000, "a\n" * 500_000 + "b", "x"),
+        ("\n" * 4_000_000, "\n" * 1_000_000 + "x", "y"),
+        ("a;" * 300_000 + "\r\n", ";", ";\n"),
+        ("\r\n" + "a;" * 300_000, ";", ";\n"),
+    ],
+)
+def test_no_text_makes_an_edit_take_time_without_end(text: str, old: str, new: str) -> None:
+    replaced = replaced_or_none(text, old, new, replace_all=True)
+    if old == ";":
+        assert replaced is not None
+        assert replaced.text == text.replace(";", ";\r\n")
+    else:
+        assert replaced is None
+
+
+@pytest.mark.parametrize(("content", "new"), [("a" * 1_000_000, "b" * 100_000), ("a\r\n" * 300_000, "b\n" * 100)])
+def test_an_edit_that_would_fill_the_memory_is_refused(session: Session, content: str, new: str) -> None:
+    file = session.write("f", content)
+    output = edit(session, "f", "a", new, replace_all=True)
+    assert output == ToolOutput(
+        text="The edit would make f larger than edit can hold; replace fewer places or use bash.", failed=True
+    )
+    assert file.read_bytes() == content.encode()
+
+
+def test_very_many_places_are_counted_up_to_a_thousand(session: Session) -> None:
+    file = session.write("f", "x\n" * 5_000)
+    assert edit(session, "f", "x", "y").text == (
+        "old_string appears at least 1000 times in f (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more); "
+        "add lines around it to make it unique or set replace_all."
+    )
+    assert edit(session, "f", "x", "y", replace_all=True).text.startswith("Edited f: 5000 replacements")
+    assert file.read_text() == "y\n" * 5_000

@@ -146,12 +146,15 @@ def test_an_image_is_known_by_its_bytes_and_given_whole(session: Session, data: 
     assert (output.text, output.failed) == (f"pictures/logo.txt: {media_type}, {len(data)} bytes", False)
 
 
-def test_without_image_input_an_image_is_described(session: Session) -> None:
+def test_without_image_input_an_image_is_refused_with_its_type_and_size(session: Session) -> None:
     session.accepts_images = False
     session.write("logo.png", PNG + b"x" * 5_000_000)
     assert read(session, "logo.png") == ToolOutput(
-        text=f"logo.png: image/png, {len(PNG) + 5_000_000} bytes; the model in use takes no images."
+        text=f"logo.png: image/png, {len(PNG) + 5_000_000} bytes; the model in use takes no images, "
+        "so it was not read.",
+        failed=True,
     )
+    assert session.memory.stamps == {}
 
 
 def test_a_large_image_is_given_whole_up_to_the_limit_and_refused_past_it(session: Session) -> None:
