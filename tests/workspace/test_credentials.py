@@ -25,7 +25,7 @@ def zone_of(fence: Fence, text: str) -> PathZone:
 
 
 KEY_FILES = (
-    *credentials.NAMES_ANYWHERE,
+    *sorted(credentials.NAMES_ANYWHERE),
     *(f"{prefix}{end}" for prefix in credentials.KEY_PREFIXES for end in ("", ".bak", "_sk", ".pem", ".old.1")),
     *(f"server{suffix}" for suffix in credentials.KEY_SUFFIXES),
     "ssh_host_rsa_key",
