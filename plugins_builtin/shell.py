@@ -213,10 +213,16 @@ class Plugin:
     @hookimpl
     def contribute_tools(self) -> list[ToolContribution]:
         """Bring ``bash``."""
-        return [ToolContribution(name="bash", tool=self._tool, catalogs=Catalog.WORK)]
+        return [ToolContribution(name="bash", tool=self._tool, catalogs=Catalog.WORK, grant_parts=_grant_parts)]
 
     @hookimpl
     def on_turn_started(self, turn: TurnFacts) -> None:
         """Begin the capture once the model has been thinking for a moment, unless the turn cannot call ``bash``."""
         if turn.mode is Catalog.WORK and self._workspace is not None:
             asyncio.get_running_loop().call_later(WARM_AFTER_SECONDS, self._tool.warm, self._workspace)
+
+
+def _grant_parts(call: ToolCall) -> tuple[str, ...] | None:
+    from plugins_builtin.shell_risk import grant_parts
+
+    return grant_parts(call.arguments["command"])

@@ -19,9 +19,12 @@ COMMANDS = {
     "demo": ("crystal.cli.demo", "A scripted tour in a temporary workspace; no key, no network."),
     "doctor": ("crystal.cli.doctor", "Check the installation, the home and the session database."),
     "hooks": ("crystal.cli.hooks", "List the hooks with their live implementations, or show one in full."),
+    "permissions": ("crystal.cli.permissions", "List the grants that outlast a session, or take them back."),
+    "plugins": ("crystal.cli.plugins", "List, show and switch plugins, or begin a new one."),
     "run": ("crystal.cli.run", "Run one task, then exit."),
     "schema": ("crystal.cli.schema", "Print a published JSON Schema."),
     "sessions": ("crystal.cli.sessions", "List and show saved sessions."),
+    "trust": ("crystal.cli.trust", "Trust the code that a workspace brings, as it is now."),
     "version": ("crystal.cli.version", "Print the version."),
     "why": ("crystal.cli.why", "Say how a tool call was judged and who answered."),
 }

@@ -1,37 +1,34 @@
-"""``--ask``: put the requests of a run to the operator on the terminal."""
+"""``--ask``: put the requests of a run to the operator on the terminal, one after the other."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import os
 import sys
-import threading
 from collections.abc import Sequence
-from typing import TextIO
 
-from crystal.cli.safe_text import safe_line, safe_text
-from crystal.engine.answers import Answer, Approve, Deny, Dismiss, Reply, UnknownRequest
+from crystal.cli.approval_card import ESCAPE, card, choices, heading, mend, parse_answer
+from crystal.cli.page import Row
+from crystal.cli.question_form import form, hint, parse_labels, summary
+from crystal.cli.safe_text import reliable
+from crystal.cli.terminal import Terminal, TerminalClosed, has_colours
+from crystal.engine.answers import Answer, Deny, Dismiss, Reply, UnknownRequest
 from crystal.engine.preflight import SetupError
 from crystal.engine.session import Session
-from crystal.types.approval import GrantScope
 from crystal.types.capabilities import Question
 from crystal.types.events import ApprovalAsked, QuestionAsked
 
-_WORDS = {
-    GrantScope.ONCE: ("y", "[y]es, once"),
-    GrantScope.SESSION: ("s", "[s]ession"),
-    GrantScope.PERSISTENT: ("a", "[a]lways"),
-}
+_CONFIRM = "  [Y]es, send; [n]o, ask again; [d]ismiss: "
 
 
 class TerminalOperator:
-    """Asks on a terminal and reads answers from stdin; one request at a time.
+    """Asks on a terminal; a request that comes while another stands there waits its turn.
 
-    :param terminal: where prompts go.
+    The end of the input denies. So does a terminal that is gone, then as if there were nobody to ask.
     """
 
-    def __init__(self, terminal: TextIO) -> None:
+    def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -44,9 +41,20 @@ class TerminalOperator:
         """
         if form == "json":
             raise SetupError("--ask cannot be combined with --format json.")
-        if sys.stdin is None or not sys.stdin.isatty() or not sys.stderr.isatty():
-            raise SetupError("--ask needs a terminal on stdin and stderr.")
-        return cls(sys.stderr)
+        if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
+            raise SetupError(
+                "--ask needs a terminal on stdin, where the answers are typed; give the task as an argument, "
+                'such as "$(cat FILE)".'
+            )
+        if sys.stderr is None or not sys.stderr.isatty():
+            raise SetupError("--ask needs a terminal on stderr, where the prompts stand.")
+        terminal = Terminal(
+            sys.stdin.fileno(),
+            reliable(sys.stderr),
+            encoding=sys.stdin.encoding or "utf-8",
+            coloured=has_colours(os.environ),
+        )
+        return cls(terminal)
 
     def hear(self, event: ApprovalAsked | QuestionAsked, session: Session) -> None:
         """Ask in the background and answer through the session."""
@@ -57,75 +65,71 @@ class TerminalOperator:
     async def _ask(self, event: ApprovalAsked | QuestionAsked, session: Session) -> None:
         async with self._turn:
             if isinstance(event, ApprovalAsked):
-                answer: Answer = await self._approval(event)
+                try:
+                    answer: Answer = await self._approval(event)
+                except TerminalClosed:
+                    answer = Deny(by="nobody")
             else:
-                answer = await self._questions(event.questions)
-        # The turn may have been interrupted while the prompt stood there.
-        with contextlib.suppress(UnknownRequest):
-            session.answer(event.request_id, answer)
+                try:
+                    answer = await self._questions(event.questions)
+                except TerminalClosed:
+                    answer = Dismiss(by="nobody")
+            try:
+                session.answer(event.request_id, answer)
+            except UnknownRequest:
+                # Its call was given up while the prompt stood there.
+                with contextlib.suppress(TerminalClosed):
+                    await self._terminal.show([Row(text="  (too late: the call was given up)")])
 
     async def _approval(self, event: ApprovalAsked) -> Answer:
-        offered = {_WORDS[scope][0]: scope for scope in event.offered}
-        lines = [f"[approval] {event.name}: {event.final.label} ({event.reason})"]
-        if event.host != event.final:
-            lines.append(f"  the host's own class: {event.host.label}")
-        lines.append(f"  {safe_text(event.final.summary)}")
-        # The whole of it: what is cut out of sight could be what matters.
-        lines += [f"  {safe_line(name)}: {_indented(value)}" for name, value in event.arguments.items()]
-        choices = ", ".join(_WORDS[scope][1] for scope in event.offered)
-        answer = await self._read_line("\n".join(lines) + f"\n  {choices}, [n]o: ")
-        scope = offered.get(answer.strip().lower()[:1])
-        return Approve(scope=scope) if scope is not None else Deny()
+        page = self._terminal.page
+        rows = card(event, page)
+        if len(rows) > self._terminal.lines - 2:
+            # What is asked about must be in sight where the answer is typed.
+            rows.append(heading(event, page))
+        await self._terminal.show(rows)
+        prompt = f"  {choices(event.offered)}: "
+        while True:
+            line = await self._terminal.ask(prompt)
+            answer = Deny() if line is None else parse_answer(line, event.offered)
+            if answer is not None:
+                return answer
+            prompt = f"  {mend(event, page)}: "
 
     async def _questions(self, questions: Sequence[Question]) -> Answer:
-        labels = []
-        for question in questions:
-            lines = [f"[question] {safe_text(question.text)}"]
-            lines += [
-                f"  {number}. {safe_line(option.label)}  {safe_line(option.description)}"
-                for number, option in enumerate(question.options, 1)
-            ]
-            hint = "numbers" if question.multiple else "a number"
-            own = ", or your own words" if question.custom else ""
-            chosen: tuple[str, ...] = ()
-            while not chosen:
-                answer = (await self._read_line("\n".join(lines) + f"\n  {hint}{own}; empty dismisses: ")).strip()
-                if not answer:
+        while True:
+            labels = []
+            for number, question in enumerate(questions, 1):
+                chosen = await self._question(question, number, len(questions))
+                if chosen is None:
                     return Dismiss()
-                chosen = _chosen(question, answer)
-            labels.append(chosen)
-        return Reply(labels=tuple(labels))
+                labels.append(chosen)
+            confirmed = await self._confirm(questions, labels) if len(questions) > 1 else True
+            if confirmed is None:
+                return Dismiss()
+            if confirmed:
+                return Reply(labels=tuple(labels))
 
-    async def _read_line(self, prompt: str) -> str:
-        """Read in a thread that nobody has to wait for: an interrupt must not need another Enter."""
-        self._terminal.write(prompt)
-        self._terminal.flush()
-        loop = asyncio.get_running_loop()
-        line: asyncio.Future[str] = loop.create_future()
+    async def _question(self, question: Question, number: int, total: int) -> tuple[str, ...] | None:
+        """Return the labels chosen, ``None`` when the question is dismissed."""
+        await self._terminal.show(form(question, number, total, self._terminal.page))
+        while True:
+            line = await self._terminal.ask(f"  {hint(question)}; empty dismisses: ")
+            answer = "" if line is None else line.strip()
+            if answer in ("", ESCAPE):
+                return None
+            if chosen := parse_labels(question, answer):
+                return chosen
 
-        def read() -> None:
-            text = sys.stdin.readline()
-            with contextlib.suppress(RuntimeError):  # the loop is closed: the run is over
-                loop.call_soon_threadsafe(_resolve, line, text)
-
-        threading.Thread(target=read, name="crystal-ask", daemon=True).start()
-        return await line
-
-
-def _chosen(question: Question, answer: str) -> tuple[str, ...]:
-    """Return the labels an answer stands for; none when only the options are answers and it names none of them."""
-    numbers = answer.replace(",", " ").split()
-    if numbers and all(word.isdecimal() and 1 <= int(word) <= len(question.options) for word in numbers):
-        chosen = [question.options[int(word) - 1].label for word in numbers]
-        return tuple(chosen if question.multiple else chosen[:1])
-    return (answer,) if question.custom else ()
-
-
-def _resolve(line: asyncio.Future[str], text: str) -> None:
-    if not line.done():
-        line.set_result(text)
-
-
-def _indented(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return safe_text(text).replace("\n", "\n    ")
+    async def _confirm(self, questions: Sequence[Question], labels: Sequence[tuple[str, ...]]) -> bool | None:
+        """Return whether the answers are sent, ``None`` when the questions are dismissed after all."""
+        await self._terminal.show(summary(questions, labels, self._terminal.page))
+        while True:
+            line = await self._terminal.ask(_CONFIRM)
+            word = "d" if line is None else line.strip().lower()
+            if word in ("", "y", "yes"):
+                return True
+            if word in ("n", "no"):
+                return False
+            if word in ("d", "dismiss", ESCAPE):
+                return None

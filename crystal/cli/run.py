@@ -36,6 +36,9 @@ FORMATS = ("default", "json", "final")
 @click.option("-w", "--workspace", type=click.Path(path_type=Path), help="Workspace; else the working directory.")
 @click.option("--home", help="Crystal home; else CRYSTAL_HOME, else ~/.crystal.")
 @click.option("--approval", type=click.Choice([mode.value for mode in ApprovalMode]), help="Approval mode.")
+@click.option("--approval-model", type=click.Choice(["on", "off"]), help="Review with a model of its own, or not.")
+@click.option("--approval-provider", metavar="NAME", help="Provider of the reviewing model.")
+@click.option("--approval-model-id", metavar="MODEL", help="The reviewing model.")
 @click.option("--allow", multiple=True, metavar="NAME", help="Grant a tool for this run; 'bash:pytest -q' one command.")
 @click.option("--ask", is_flag=True, help="Ask on the terminal instead of denying.")
 @click.option("--plan", "mode", flag_value="plan", help="Offer the Plan catalog.")
@@ -156,6 +159,8 @@ def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> Sess
         client_options = {"script": load_script(values["script"])}
     if values["resume"] is not None and values["continue_latest"]:
         raise SetupError("-r and -c exclude each other; -r names a session, -c takes the latest.")
+    if values["approval_model"] == "off" and (values["approval_provider"] or values["approval_model_id"]):
+        raise SetupError("--approval-model off and a named approval model exclude each other; leave one out.")
     time_budget = values["duration"]
     return SessionOptions(
         home=home,
@@ -163,6 +168,9 @@ def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> Sess
         provider=provider,
         model=values["model"],
         approval=ApprovalMode(values["approval"]) if values["approval"] else None,
+        approval_model={"on": True, "off": False, None: None}[values["approval_model"]],
+        approval_provider=values["approval_provider"],
+        approval_model_id=values["approval_model_id"],
         mode=Catalog.PLAN if values["mode"] == "plan" else Catalog.WORK,
         budgets=Budgets(
             model_calls=unlimited_as_none(values["model_calls"]),

@@ -38,7 +38,14 @@ def _run_events() -> dict[str, Any]:
     return RUN_EVENTS
 
 
-SCHEMAS = {"notes": _notes, "run-events": _run_events, "script": _script}
+def _plugin() -> dict[str, Any]:
+    from importlib.resources import files
+
+    stored: dict[str, Any] = json.loads((files("crystal") / "schemas" / "plugin.json").read_text("utf-8"))
+    return stored
+
+
+SCHEMAS = {"notes": _notes, "plugin": _plugin, "run-events": _run_events, "script": _script}
 
 
 @click.command(name="schema")

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from crystal.host.build import Host, HostOptions, build_host, environment_of
+from crystal.host.build import Host, HostOptions, build_host
 from crystal.host.sources.builtin import FoundPlugin
+from crystal.host.sources.disk_plugins import (
+    NO_PLAN,
+    LoadPlan,
+    ProjectCode,
+    find_disk_plugins,
+    plan_loading,
+    plugin_facts,
+    untrusted_note,
+)
+from crystal.host.sources.loaded import load_plugins
 from crystal.host.sources.packages import PackagePlugin, find_packages, load_packages
 from crystal.store.config import Config
+from crystal.store.home import Home
 from crystal.types._frozen import Frozen
 from crystal.types.environment import Environment
 
@@ -34,26 +46,39 @@ class Extensions(Frozen):
     environment: Environment
 
 
-async def load_extensions(options: ExtensionOptions, config: Config, workspace: Path) -> Extensions:
+async def load_extensions(options: ExtensionOptions, config: Config, home: Home, workspace: Path) -> Extensions:
     """Find, filter, load and register every extension.
 
+    :param workspace: real path.
+    :raises HomeFileError: for a broken ``trust.json``.
     :raises HostOptionError: for an option that names an unknown plugin or tool.
     """
     enabled = config.plugins if options.plugins is None else options.plugins
     packages = find_packages() if enabled else ()
     switched_on = [package for package in packages if not _is_off(package, config, options)]
     loaded, notes = load_packages(switched_on)
+    plan = plan_loading(find_disk_plugins(home, workspace, ProjectCode(config.project_trust))) if enabled else NO_PLAN
+    disk = load_plugins(plan, home, frozenset(options.blocked))
+    untrusted = untrusted_note(plan.found.untrusted)
     host = await build_host(
         HostOptions(
             hook_timeout=config.hook_timeout_seconds,
             blocked=options.blocked,
             disabled_tools=options.disabled_tools,
         ),
-        [*loaded, *options.extra],
-        earlier=notes,
-        known=[package.full_name for package in packages if package not in switched_on],
+        [*loaded, *disk.plugins, *options.extra],
+        earlier=[*notes, *plan.found.notes, *([] if untrusted is None else [untrusted]), *disk.notes],
+        known=[
+            *(package.full_name for package in packages if package not in switched_on),
+            *(plugin.full_name for plugin in plan.loadable if plugin.full_name not in disk.names),
+        ],
     )
-    return Extensions(host=host, environment=environment_of(host))
+    return Extensions(host=host, environment=_environment(host, plan, disk.failures))
+
+
+def _environment(host: Host, plan: LoadPlan, failures: Mapping[str, str]) -> Environment:
+    names = {name: host.plugins.display_name(name) for name in host.plugins.names}
+    return Environment(plugins=plugin_facts(plan.found.plugins, names, failures))
 
 
 def _is_off(package: PackagePlugin, config: Config, options: ExtensionOptions) -> bool:

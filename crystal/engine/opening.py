@@ -12,6 +12,7 @@ from crystal.engine.approval.grants import SessionGrants
 from crystal.engine.catalog import compose_catalog
 from crystal.engine.ids import ItemIds, new_session_id
 from crystal.engine.preflight import Checked, SessionOptions, SetupError, check, check_workspace, working_directory
+from crystal.engine.provider_client import model_facts
 from crystal.engine.reload import settle
 from crystal.engine.repair import arrange
 from crystal.engine.session import Session
@@ -20,7 +21,6 @@ from crystal.engine.transcript import Transcript
 from crystal.host.build import Host
 from crystal.store.media import MediaStore
 from crystal.store.sessions import SessionRecord, SessionStore
-from crystal.types.environment import ModelFacts
 from crystal.types.events import Event, LoadedPlugin, NoteAdded, SessionOpened
 from crystal.types.items import ModelItem
 from crystal.types.notes import Note, NoteCode, Severity
@@ -117,20 +117,7 @@ async def _start(
     ids = ItemIds()
     host = checked.extensions.host
     items = _load_items(store, record, ids, host)
-    settings = checked.settings
-    model = ModelFacts(
-        provider=checked.definition.name,
-        protocol=checked.definition.protocol,
-        name=settings.name,
-        context_window=settings.context_window,
-        max_tokens=settings.max_tokens,
-        temperature=settings.temperature,
-        top_p=settings.top_p,
-        image_input=settings.image_input,
-        audio_input=settings.audio_input,
-        video_input=settings.video_input,
-        thinking=settings.thinking or "default",
-    )
+    model = model_facts(checked.definition, checked.settings)
     state = SessionState(
         session_id=record.id,
         workspace=workspace,
@@ -141,6 +128,7 @@ async def _start(
         redactor=checked.redactor,
         client=checked.client,
         model=model,
+        review=checked.review,
         approval=checked.approval,
         catalog=compose_catalog(host.tools, options.mode),
         transcript=Transcript(store, record.id, items, record.turns),

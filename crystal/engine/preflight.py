@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crystal.engine.approval.grants import AllowRule, CallKey
+from crystal.engine.approval.grants import AllowRule, CallKey, allow_fault
+from crystal.engine.approval.review_model import choose_review
 from crystal.engine.budgets import Budgets
 from crystal.engine.extensions import ExtensionOptions, Extensions, load_extensions
+from crystal.engine.provider_client import ModelUnusable, make_client
+from crystal.engine.state import ReviewModel
 from crystal.host.build import Host
-from crystal.host.isolation import describe_error
 from crystal.host.sources.builtin import FoundPlugin
-from crystal.store.config import load_config
+from crystal.store.config import ApprovalModel, Config, load_config
 from crystal.store.home import Home
 from crystal.store.permissions import load_grants
 from crystal.store.providers import ProviderDefinition, load_providers, resolve_headers, resolve_key
@@ -21,10 +24,8 @@ from crystal.store.secrets import Redactor, collect_secrets
 from crystal.types._frozen import Frozen
 from crystal.types._readonly import EMPTY
 from crystal.types.approval import ApprovalMode
-from crystal.types.model import ClientRequest, ModelClient, ModelError, ModelSettings
+from crystal.types.model import ModelClient, ModelSettings
 from crystal.types.tools import Catalog
-
-_UNBUILT_MODES = (ApprovalMode.REVIEW, ApprovalMode.AUDIT)
 
 
 class SetupError(Exception):
@@ -40,6 +41,7 @@ class SessionOptions(Frozen):
         then leaves for its own.
     :param resume: id or prefix of a session to resume.
     :param continue_latest: resume the latest session of the workspace.
+    :param approval_model: whether reviews use a model of their own; a named provider or model says that they do.
     :param client_options: protocol-specific values of this process, such as the script of ``scripted``.
     :param program_timeout: seconds a program started by a tool may take when its call names no limit; infinity for
         none, ``None`` for the configured value.
@@ -52,6 +54,9 @@ class SessionOptions(Frozen):
     provider: str | None = None
     model: str | None = None
     approval: ApprovalMode | None = None
+    approval_model: bool | None = None
+    approval_provider: str | None = None
+    approval_model_id: str | None = None
     mode: Catalog = Catalog.WORK
     budgets: Budgets = Budgets()
     allow: tuple[AllowRule, ...] = ()
@@ -80,6 +85,7 @@ class Checked(Frozen):
     settings: ModelSettings
     client: ModelClient
     make_client: MakeClient
+    review: ReviewModel | None
     approval: ApprovalMode
     redactor: Redactor
     extensions: Extensions
@@ -112,11 +118,6 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
     config, config_notes = load_config(options.home)
     providers, provider_notes = load_providers(options.home)
     approval = options.approval or config.approval
-    if approval in _UNBUILT_MODES:
-        raise SetupError(
-            f"The approval mode '{approval.value}' needs the reviewing model, which this version does not have; "
-            "choose default, edit or full."
-        )
     definition, settings = providers.choose(options.provider, options.model, config)
     key = resolve_key(definition, environ, options.home)
     headers = resolve_headers(definition, environ, options.home)
@@ -130,11 +131,11 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
     )
 
     async def reload() -> Extensions:
-        loaded = await load_extensions(extending, load_config(options.home)[0], workspace)
+        loaded = await load_extensions(extending, load_config(options.home)[0], options.home, workspace)
         loaded.host.ledger.trace = options.trace
         return loaded
 
-    extensions = await load_extensions(extending, config, workspace)
+    extensions = await load_extensions(extending, config, options.home, workspace)
     host = extensions.host
     _check_allowed(options.allow, host)
     host.ledger.trace = options.trace
@@ -142,19 +143,31 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         host.notes.add_note(note)
     redactor = Redactor(collect_secrets(providers, environ, options.home))
 
-    def make_client(host: Host, accepts_images: bool) -> ModelClient:
-        return _make_client(host, definition, settings, key, headers, options.client_options, accepts_images)
+    def make_session_client(host: Host, accepts_images: bool) -> ModelClient:
+        return make_client(host, definition, settings, key, headers, options.client_options, accepts_images)
 
     try:
-        client = make_client(host, settings.image_input)
-    except SetupError as error:
+        client = make_session_client(host, settings.image_input)
+        review = choose_review(
+            _approval_model(options, config),
+            providers,
+            definition,
+            environ,
+            options.home,
+            client_options=options.client_options,
+            wrap_client=options.wrap_client,
+        )
+        if review is not None and review.model.protocol not in host.factories:
+            raise ModelUnusable(f"The approval model's protocol '{review.model.protocol}' is served by nothing here.")
+    except ModelUnusable as error:
         # A factory's own words may hold the key it was given.
         raise SetupError(redactor.apply(str(error))) from None
     return Checked(
         definition=definition,
         settings=settings,
         client=client if options.wrap_client is None else options.wrap_client(client),
-        make_client=make_client,
+        make_client=make_session_client,
+        review=review,
         approval=approval,
         redactor=redactor,
         extensions=extensions,
@@ -178,54 +191,28 @@ def working_directory() -> Path:
         ) from error
 
 
+def _approval_model(options: SessionOptions, config: Config) -> ApprovalModel:
+    """Return the configured approval model as this process wants it."""
+    configured = config.approval_model
+    named = options.approval_provider is not None or options.approval_model_id is not None
+    if options.approval_provider is not None and options.approval_provider != configured.provider:
+        configured = dataclasses.replace(configured, provider=options.approval_provider, model="")
+    if options.approval_model_id is not None:
+        configured = dataclasses.replace(configured, model=options.approval_model_id)
+    if options.approval_model is not None or named:
+        configured = dataclasses.replace(configured, enabled=options.approval_model is not False)
+    return configured
+
+
 def _check_allowed(rules: tuple[AllowRule, ...], host: Host) -> None:
     for rule in rules:
         if rule.tool not in host.tools:
             known = ", ".join(host.tools)
             raise SetupError(f"--allow {rule.tool or repr('')}: there is no such tool; there are: {known}.")
+        fault = allow_fault(rule, host.tools[rule.tool])
+        if fault:
+            raise SetupError(f"--allow {rule.tool}:{rule.command}: {fault}.")
 
 
 def _finite(seconds: float | None) -> float | None:
     return None if seconds == float("inf") else seconds
-
-
-def _make_client(
-    host: Host,
-    definition: ProviderDefinition,
-    settings: ModelSettings,
-    key: str,
-    headers: Mapping[str, str],
-    client_options: Mapping[str, Any],
-    accepts_images: bool,
-) -> ModelClient:
-    registered = host.factories.get(definition.protocol)
-    if registered is None:
-        known = ", ".join(sorted(host.factories))
-        raise SetupError(
-            f"Provider '{definition.name}' speaks the protocol '{definition.protocol}', which nothing here serves; "
-            f"served are: {known}."
-        )
-    request = ClientRequest(
-        provider=definition.name,
-        protocol=definition.protocol,
-        base_uri=definition.base_uri,
-        api_key=key,
-        model=settings,
-        organization=definition.organization,
-        project=definition.project,
-        headers=headers,
-        accepts_images=accepts_images,
-        accepts_audio=settings.audio_input,
-        accepts_video=settings.video_input,
-        options={"replayReasoningContent": definition.replay_reasoning_content, **client_options},
-    )
-    try:
-        return registered.factory.create(request)
-    except ModelError as error:
-        raise SetupError(error.message) from error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise SetupError(
-            f"Plugin '{registered.plugin}' could not make a client for '{definition.protocol}': {describe_error(error)}"
-        ) from error

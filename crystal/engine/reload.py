@@ -15,7 +15,7 @@ from crystal.host.admission import RegisteredFactory
 from crystal.host.build import Host
 from crystal.host.isolation import describe_error
 from crystal.host.reserved import BUILTIN_PROTOCOLS
-from crystal.types.environment import SessionModels
+from crystal.types.environment import ReviewFacts, SessionModels
 from crystal.types.events import NoteAdded
 from crystal.types.items import SystemItem
 from crystal.types.notes import NoteCode
@@ -27,10 +27,8 @@ async def settle(state: SessionState, extensions: Extensions) -> None:
     state.attached = await attach_plugins(
         host,
         extensions.environment,
-        SessionModels(lambda: state.model),
-        lambda: ClientMakers(
-            session=lambda images: state.make_client(host, images), accepts_images=state.model.image_input
-        ),
+        SessionModels(lambda: state.model, lambda: _review_facts(state)),
+        lambda: _client_makers(state, host),
         state.workspace,
         state.home.root,
     )
@@ -39,6 +37,19 @@ async def settle(state: SessionState, extensions: Extensions) -> None:
     text = state.redactor.apply(await host.hooks.compose_prompt(facts))
     state.transcript.set_system(SystemItem(id="system", text=text))
     state.store.set_system(state.session_id, text)
+
+
+def _review_facts(state: SessionState) -> ReviewFacts:
+    return ReviewFacts() if state.review is None else ReviewFacts(independent=True, model=state.review.model)
+
+
+def _client_makers(state: SessionState, host: Host) -> ClientMakers:
+    review = state.review
+    return ClientMakers(
+        session=lambda images: state.make_client(host, images),
+        accepts_images=state.model.image_input,
+        review=None if review is None else lambda: review.make(host),
+    )
 
 
 async def reload_extensions(state: SessionState) -> None:
@@ -63,13 +74,16 @@ async def reload_extensions(state: SessionState) -> None:
 
 
 async def retire_attached(state: SessionState) -> None:
-    """Close the sinks and clients that the plugins hold."""
+    """Close the sinks and clients that the plugins hold, and the client of a separate review model."""
     attached = state.attached
     for sink in attached.sinks:
         sink.close()
     for clients in attached.clients.values():
         for client in clients.drop():
             await close_client(state, client)
+    reviewing = state.drop_review_client()
+    if reviewing is not None:
+        await close_client(state, reviewing)
 
 
 async def _renew_client(state: SessionState, old: Host, new: Host) -> None:

@@ -19,6 +19,7 @@ from crystal.store.home import Home
 from crystal.store.media import MediaStore
 from crystal.store.secrets import Redactor
 from crystal.store.sessions import SessionFiles, SessionStore, SessionTodos
+from crystal.types._frozen import Frozen
 from crystal.types.approval import ApprovalMode
 from crystal.types.environment import ModelFacts
 from crystal.types.events import Event
@@ -44,6 +45,16 @@ class Surroundings:
         self.sleep = sleep
 
 
+class ReviewModel(Frozen):
+    """The reviewer's own model.
+
+    :param make: makes a new client by the factories of a host.
+    """
+
+    model: ModelFacts
+    make: Callable[[Host], ModelClient]
+
+
 class SessionState:
     """The live values of one session. Only the engine's functions change them."""
 
@@ -59,6 +70,7 @@ class SessionState:
         redactor: Redactor,
         client: ModelClient,
         model: ModelFacts,
+        review: ReviewModel | None,
         approval: ApprovalMode,
         catalog: FrozenCatalog,
         transcript: Transcript,
@@ -82,6 +94,8 @@ class SessionState:
         self.redactor = redactor
         self.client = client
         self.model = model
+        self.review = review
+        self._own_review_client: ModelClient | None = None
         self.approval = approval
         self.catalog = catalog
         self.transcript = transcript
@@ -104,6 +118,22 @@ class SessionState:
         self.follow_ups: list[str] = []
         self.interrupted = False
         self.turn_is_open = False
+
+    def review_client(self) -> ModelClient:
+        """Return the client that reviews are asked of; one of a separate model is made on its first use.
+
+        :raises Exception: when it cannot be made.
+        """
+        if self.review is None:
+            return self.client
+        if self._own_review_client is None:
+            self._own_review_client = self.review.make(self.host)
+        return self._own_review_client
+
+    def drop_review_client(self) -> ModelClient | None:
+        """Forget the client of a separate review model and return it, for the caller to close."""
+        dropped, self._own_review_client = self._own_review_client, None
+        return dropped
 
     @property
     def facts(self) -> SessionFacts:

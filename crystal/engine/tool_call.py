@@ -41,6 +41,7 @@ TOOL_GRACE_SECONDS = 5.0
 DEEPEST_CHILD = 16
 """How many calls may stand inside one another; a tool that calls itself would otherwise exhaust the stack."""
 
+REJECTED = "The reviewer of tool calls did not let this call run. Do not try to reach the same by another way."
 NOBODY = "This call needs the operator's approval and nobody can be asked, so it was not run."
 MARK_REFUSED = (
     "The new text holds {mark}, a mark that stands for a secret the host removed. It was not written; "
@@ -184,10 +185,13 @@ async def run_call(state: SessionState, prepared: PreparedCall, spent: Spent) ->
             output = _failure(str(fault))
         else:
             _note_failed(state, judged)
-            record = await approve_call(state, call, tool, judged)
+            record = await approve_call(state, call, tool, judged, spent)
             state.store.record_decision(state.session_id, call.id, record)
             if record.approved:
                 output = await _invoke(state, prepared, tool, judged, record, spent)
+            elif record.answered_by == "reviewer":
+                # A judgement, not a prompt that was denied.
+                output = _failure(f"{REJECTED} In its words: {record.decision.reason}.")
             else:
                 spent.denied += 1
                 output = _failure(NOBODY if record.answered_by == "nobody" else DENIED)

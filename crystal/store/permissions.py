@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from crystal.store.file_lock import take_lock
@@ -17,7 +18,8 @@ class Grant(Frozen):
     :param workspace: real path of the workspace it holds in.
     :param origin: who contributed the tool, such as ``builtin:shell`` or ``toolset:home/Acme.Tools``.
     :param tool: model-facing name of the tool.
-    :param command: for ``bash`` the granted simple command, else ``None`` for every call of the tool.
+    :param command: one text that the tool's grants are given for, such as a simple command of ``bash``; ``None`` for
+        every call of a tool whose grants are not narrowed.
     """
 
     workspace: str
@@ -40,15 +42,22 @@ def add_grant(home: Home, grant: Grant) -> None:
 
     :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
     """
+    add_grants(home, (grant,))
+
+
+def add_grants(home: Home, grants: Iterable[Grant]) -> None:
+    """Add grants in one write, so that none is left half done; those that are there stay as they are.
+
+    :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
+    """
     with take_lock(home, "permissions", wait=True):
-        if grant in load_grants(home):
+        known = load_grants(home)
+        new = [grant for grant in dict.fromkeys(grants) if grant not in known]
+        if not new:
             return
         file = read_json_object(home.permissions_file)
         value = dict(file.value) if file else {}
-        entry = {"workspace": grant.workspace, "origin": grant.origin, "tool": grant.tool}
-        if grant.command is not None:
-            entry["command"] = grant.command
-        value["grants"] = [*value.get("grants", ()), entry]
+        value["grants"] = [*value.get("grants", ()), *map(_entry, new)]
         _write(home, value)
 
 
@@ -87,6 +96,13 @@ def _grant(file: JsonFile, position: int) -> Grant:
         if not isinstance(entry.get(field, ""), str):
             file.refuse(("grants", position, field), f"expected a text, found {kind(entry[field])}")
     return Grant(workspace=entry["workspace"], origin=entry["origin"], tool=entry["tool"], command=entry.get("command"))
+
+
+def _entry(grant: Grant) -> dict[str, str]:
+    entry = {"workspace": grant.workspace, "origin": grant.origin, "tool": grant.tool}
+    if grant.command is not None:
+        entry["command"] = grant.command
+    return entry
 
 
 def _write(home: Home, value: dict[str, Any]) -> None:

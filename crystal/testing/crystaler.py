@@ -10,6 +10,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -86,6 +87,19 @@ class Crystaler:
         elif isinstance(source, str):
             plugin = self._module(name, textwrap.dedent(source), f"<plugin {name}>")
         self._plugins.append(FoundPlugin(name=f"plugin:test/{name}", plugin=plugin))
+
+    def installplugin(self, folder: Path) -> Path:
+        """Copy a plugin folder into the home for the following runs, as an operator would.
+
+        :return: the folder in the home.
+        """
+        target = self.home / "plugins" / folder.resolve().name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.home.chmod(0o700)
+        shutil.copytree(
+            folder, target, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"), dirs_exist_ok=True
+        )
+        return target
 
     def _module(self, name: str, source: str, file: str) -> types.ModuleType:
         module = types.ModuleType(f"crystaler_{id(self)}_{len(self._modules)}")

@@ -223,15 +223,6 @@ def test_allow_covers_a_tool_that_uses_the_network(crystaler: Crystaler) -> None
     assert allowed.calls[0].approval["rule"] == 9
 
 
-@pytest.mark.parametrize("mode", ["review", "audit"])
-def test_a_mode_without_its_reviewer_is_refused_before_anything_is_written(crystaler: Crystaler, mode: str) -> None:
-    crystaler.script([DONE])
-    result = crystaler.run("do", "--approval", mode)
-    assert result.exit_code == 1
-    assert mode in result.stderr
-    assert not (crystaler.home / "sessions.db").exists()
-
-
 def test_questions_are_answered_with_the_labels_chosen(crystaler: Crystaler) -> None:
     crystaler.script([calls(("question", QUESTIONS)), DONE])
     operator = Operator(Reply(labels=(("blue",), ("because",))))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 from crystal.engine.answers import Approve, Deny, Dismiss, Reply
-from crystal.engine.approval.grants import CallKey, is_allowed, key_of
+from crystal.engine.approval.grants import CallKeys, is_allowed, keys_of
 from crystal.engine.approval.policy import PolicyInput, decide
+from crystal.engine.approval.preview import preview_call
+from crystal.engine.approval.reviewer import review_call
+from crystal.engine.budgets import Spent
 from crystal.engine.state import SessionState
 from crystal.host.admission import RegisteredTool
 from crystal.store.errors import StoreError
-from crystal.store.permissions import Grant, add_grant
+from crystal.store.permissions import Grant, add_grants
 from crystal.types._frozen import Frozen
 from crystal.types.approval import (
     ApprovalFacts,
@@ -19,7 +22,6 @@ from crystal.types.approval import (
     Authority,
     Classification,
     GrantScope,
-    PolicyDecision,
     Risk,
 )
 from crystal.types.events import ApprovalAsked, RequestAnswered
@@ -55,8 +57,13 @@ class Judged(Frozen):
         )
 
 
-async def approve_call(state: SessionState, call: ToolCall, tool: RegisteredTool, judged: Judged) -> ApprovalRecord:
-    """Run the approval hooks and the policy, and ask the operator when the policy says so."""
+async def approve_call(
+    state: SessionState, call: ToolCall, tool: RegisteredTool, judged: Judged, spent: Spent
+) -> ApprovalRecord:
+    """Run the approval hooks and the policy, and ask the reviewer or the operator when the policy says so.
+
+    :param spent: takes what the reviewer's model used.
+    """
     heard = await state.host.hooks.on_approval(
         call,
         ApprovalFacts(
@@ -65,20 +72,21 @@ async def approve_call(state: SessionState, call: ToolCall, tool: RegisteredTool
             require_prompt=judged.own.require_prompt or bool(judged.failed),
         ),
     )
-    key = key_of(tool.plugin, call.name, call.arguments)
-    decision = decide(
-        PolicyInput(
-            mode=state.approval,
-            host=judged.host,
-            final=heard.facts.classification,
-            # A failed guard cannot be waived by a later hook.
-            require_prompt=heard.facts.require_prompt or bool(judged.failed) or bool(heard.failed_guards),
-            edits_files=tool.is_builtin and call.name in FILE_WRITERS,
-            granted=state.grants.cover(key),
-            allowed=is_allowed(key, state.allow),
-        )
-    )
+    keys = _keys(state, call, tool)
     final = heard.facts.classification
+    asked = PolicyInput(
+        mode=state.approval,
+        host=judged.host,
+        final=final,
+        # A failed guard cannot be waived by a later hook.
+        require_prompt=heard.facts.require_prompt or bool(judged.failed) or bool(heard.failed_guards),
+        edits_files=tool.is_builtin and call.name in FILE_WRITERS,
+        granted=state.grants.cover(keys),
+        allowed=is_allowed(tool, keys, state.allow),
+        grantable=bool(keys.keys),
+        storable=_is_storable(state, keys),
+    )
+    decision = decide(asked)
     record = ApprovalRecord(
         host=judged.host,
         # A hook's reason is shown and stored like any other text.
@@ -88,14 +96,41 @@ async def approve_call(state: SessionState, call: ToolCall, tool: RegisteredTool
         answered_by="policy",
         changes=(*heard.changes, *(f"{name}: guard failed" for name in (*judged.failed, *heard.failed_guards))),
     )
+    if decision.outcome is ApprovalOutcome.REVIEW:
+        review = await review_call(state, call, record, asked.require_prompt, spent)
+        decision = decide(dataclasses.replace(asked, verdict=review.verdict, verdict_reason=review.reason))
+        record = dataclasses.replace(
+            record,
+            decision=decision,
+            approved=decision.outcome is ApprovalOutcome.PASS,
+            answered_by="reviewer",
+        )
     if decision.outcome in (ApprovalOutcome.PASS, ApprovalOutcome.REJECT):
         return record
-    return await _ask(state, call, record, decision, key)
+    return await _ask(state, call, tool, record, keys)
+
+
+def _keys(state: SessionState, call: ToolCall, tool: RegisteredTool) -> CallKeys:
+    keys = keys_of(tool, call)
+    if keys.fault:
+        state.host.notes.add(
+            NoteCode.GUARD_FAILED,
+            f"Plugin '{tool.plugin}': grant_parts of '{call.name}' {keys.fault}; the call can be approved once only.",
+            tool.plugin,
+        )
+    return keys
+
+
+def _is_storable(state: SessionState, keys: CallKeys) -> bool:
+    """Whether a grant may be written down: no secret may be in it."""
+    return all(key.command is None or state.redactor.apply(key.command) == key.command for key in keys.keys)
 
 
 async def _ask(
-    state: SessionState, call: ToolCall, record: ApprovalRecord, decision: PolicyDecision, key: CallKey
+    state: SessionState, call: ToolCall, tool: RegisteredTool, record: ApprovalRecord, keys: CallKeys
 ) -> ApprovalRecord:
+    offered = record.decision.offered or (GrantScope.ONCE,)
+    preview = await preview_call(state, call, tool)
     request_id = state.ids.new("request")
     waiting = state.requests.open(request_id)
     state.emit(
@@ -106,8 +141,9 @@ async def _ask(
             arguments=call.arguments,
             host=record.host,
             final=record.final,
-            offered=decision.offered or (GrantScope.ONCE,),
-            reason=decision.reason,
+            offered=offered,
+            reason=record.decision.reason,
+            preview=preview,
         )
     )
     try:
@@ -117,8 +153,8 @@ async def _ask(
     scope: GrantScope | None = None
     approved, by = False, "operator"
     match answer:
-        case Approve() if answer.scope in (decision.offered or (GrantScope.ONCE,)):
-            _remember(state, key, answer.scope)
+        case Approve() if answer.scope in offered:
+            _remember(state, keys, answer.scope)
             scope, approved = answer.scope, True
         case Deny() | Dismiss():
             by = answer.by
@@ -129,14 +165,17 @@ async def _ask(
     return dataclasses.replace(record, approved=approved, answered_by=by, scope=scope)
 
 
-def _remember(state: SessionState, key: CallKey, scope: GrantScope) -> None:
+def _remember(state: SessionState, keys: CallKeys, scope: GrantScope) -> None:
     if scope is GrantScope.ONCE:
         return
-    state.grants.add(key)
+    state.grants.add(keys)
     if scope is GrantScope.PERSISTENT:
-        grant = Grant(workspace=str(state.workspace), origin=key.origin, tool=key.tool, command=key.command)
+        workspace = str(state.workspace)
+        grants = [
+            Grant(workspace=workspace, origin=key.origin, tool=key.tool, command=key.command) for key in keys.keys
+        ]
         try:
-            add_grant(state.home, grant)
+            add_grants(state.home, grants)
         except StoreError as error:
             state.host.notes.add(
                 NoteCode.GRANT_NOT_SAVED, f"The grant holds for this session only; it was not saved: {error}"

@@ -37,8 +37,11 @@ class PolicyInput(Frozen):
     :param author_always: the author declared ``always`` and the source policy follows the author.
     :param granted: a session or persistent grant matches the call.
     :param allowed: an ``--allow`` of this process matches the call.
+    :param grantable: the tool can say what a lasting grant of the call would be given for.
+    :param storable: that may also be written down, since it holds no secret.
     :param floor: the class under which grants and author declarations still count besides Read or Write + Workspace.
     :param verdict: the reviewer's, when it has been asked.
+    :param verdict_reason: the reviewer's own words, or what kept it from a verdict.
     """
 
     mode: ApprovalMode
@@ -49,6 +52,8 @@ class PolicyInput(Frozen):
     author_always: bool = False
     granted: bool = False
     allowed: bool = False
+    grantable: bool = True
+    storable: bool = True
     floor: Classification | None = None
     verdict: Verdict | None = None
     verdict_reason: str = ""
@@ -66,7 +71,7 @@ def decide(call: PolicyInput) -> PolicyDecision:
     raised = is_raised(call.host, final)
     in_workspace = final.authority == Authority.WORKSPACE
     ordinary = in_workspace and final.risk <= Risk.WRITE
-    grantable = not raised and (ordinary or _within(final, call.floor))
+    lasting = not raised and (ordinary or _within(final, call.floor))
     if call.verdict is Verdict.DENY:
         return PolicyDecision(outcome=ApprovalOutcome.REJECT, rule=1, reason=call.verdict_reason)
     must_ask = _must_ask(call)
@@ -76,8 +81,8 @@ def decide(call: PolicyInput) -> PolicyDecision:
         return must_ask
     passing = (
         (4, final.risk is Risk.READ and in_workspace, "reading in the workspace"),
-        (5, call.author_always and grantable, "the author's declaration, which the operator follows"),
-        (6, call.granted and grantable, "a grant of the operator"),
+        (5, call.author_always and lasting, "the author's declaration, which the operator follows"),
+        (6, call.granted and lasting, "a grant of the operator"),
         (
             7,
             call.mode in (ApprovalMode.EDIT, ApprovalMode.REVIEW) and call.edits_files and _is_plain_write(final),
@@ -99,13 +104,21 @@ def decide(call: PolicyInput) -> PolicyDecision:
     if reviews and call.verdict is None:
         return PolicyDecision(outcome=ApprovalOutcome.REVIEW, rule=10, reason="every other call is reviewed")
     if reviews and call.verdict is Verdict.ALLOW:
-        return PolicyDecision(outcome=ApprovalOutcome.PASS, rule=10, reason="the reviewer allowed it")
+        return PolicyDecision(
+            outcome=ApprovalOutcome.PASS, rule=10, reason=call.verdict_reason or "the reviewer allowed it"
+        )
     return PolicyDecision(
         outcome=ApprovalOutcome.ASK,
         rule=10 if reviews else 11,
-        reason=f"{final.label} is asked about in this mode",
-        offered=EVERY_SCOPE if grantable else ONCE_ONLY,
+        reason=(reviews and call.verdict_reason) or f"{final.label} is asked about in this mode",
+        offered=_offered(call) if lasting else ONCE_ONLY,
     )
+
+
+def _offered(call: PolicyInput) -> tuple[GrantScope, ...]:
+    if not call.grantable:
+        return ONCE_ONLY
+    return EVERY_SCOPE if call.storable else (GrantScope.ONCE, GrantScope.SESSION)
 
 
 def _must_ask(call: PolicyInput) -> PolicyDecision | None:

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 _SIGNS = "*?[]"
 
 
-def folder_names(folder: str, most: int) -> list[str] | None:
-    """Return the names in a folder, ``None`` when there are more than ``most``.
+def folder_names(folder: str, most: int) -> dict[str, bool] | None:
+    """Return the names in a folder and whether each is a link, ``None`` when there are more than ``most``.
 
     :param folder: real path; one that cannot be read holds no name, for bash neither.
     """
-    names: list[str] = []
+    names: dict[str, bool] = {}
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if len(names) == most:
                     return None
-                names.append(entry.name)
+                names[entry.name] = entry.is_symlink()
     except OSError:
-        return []
+        return {}
     return names
 
 
-def names_met(names: list[str], pattern: str, first: int) -> list[str]:
+def names_met(names: Iterable[str], pattern: str, first: int) -> list[str]:
     """Return every one of a folder's names that bash may put in the place of ``pattern``, and perhaps more.
 
     Only what stands before the first and after the last pattern sign is compared: which of the signs between were

@@ -1,0 +1,1 @@
+"""Load contexts: code from folders, isolated."""
