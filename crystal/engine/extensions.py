@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
 from pathlib import Path
 
 from crystal.host.build import Host, HostOptions, build_host
 from crystal.host.sources.builtin import FoundPlugin
-from crystal.host.sources.disk_plugins import (
-    NO_PLAN,
-    LoadPlan,
-    ProjectCode,
-    find_disk_plugins,
-    plan_loading,
-    plugin_facts,
-    untrusted_note,
-)
-from crystal.host.sources.loaded import load_plugins
 from crystal.host.sources.packages import PackagePlugin, find_packages, load_packages
 from crystal.store.config import Config
 from crystal.store.home import Home
@@ -57,28 +47,31 @@ async def load_extensions(options: ExtensionOptions, config: Config, home: Home,
     packages = find_packages() if enabled else ()
     switched_on = [package for package in packages if not _is_off(package, config, options)]
     loaded, notes = load_packages(switched_on)
-    plan = plan_loading(find_disk_plugins(home, workspace, ProjectCode(config.project_trust))) if enabled else NO_PLAN
-    disk = load_plugins(plan, home, frozenset(options.blocked))
-    untrusted = untrusted_note(plan.found.untrusted)
+    disk = None
+    if enabled and (_is_there(home.root / "plugins") or _is_there(workspace / ".crystal" / "plugins")):
+        # Imported only here: a run without plugins pays nothing for what loads them.
+        from crystal.host.sources.loaded import load_disk_plugins
+
+        disk = load_disk_plugins(home, workspace, config.project_trust, frozenset(options.blocked))
     host = await build_host(
         HostOptions(
             hook_timeout=config.hook_timeout_seconds,
             blocked=options.blocked,
             disabled_tools=options.disabled_tools,
         ),
-        [*loaded, *disk.plugins, *options.extra],
-        earlier=[*notes, *plan.found.notes, *([] if untrusted is None else [untrusted]), *disk.notes],
+        [*loaded, *(disk.plugins if disk else ()), *options.extra],
+        earlier=[*notes, *(disk.notes if disk else ())],
         known=[
             *(package.full_name for package in packages if package not in switched_on),
-            *(plugin.full_name for plugin in plan.loadable if plugin.full_name not in disk.names),
+            *(disk.left_out if disk else ()),
         ],
     )
-    return Extensions(host=host, environment=_environment(host, plan, disk.failures))
-
-
-def _environment(host: Host, plan: LoadPlan, failures: Mapping[str, str]) -> Environment:
     names = {name: host.plugins.display_name(name) for name in host.plugins.names}
-    return Environment(plugins=plugin_facts(plan.found.plugins, names, failures))
+    return Extensions(host=host, environment=Environment(plugins=disk.facts(names) if disk else ()))
+
+
+def _is_there(folder: Path) -> bool:
+    return os.path.lexists(folder)
 
 
 def _is_off(package: PackagePlugin, config: Config, options: ExtensionOptions) -> bool:

@@ -95,10 +95,6 @@ class LoadPlan(Frozen):
     found: DiskPlugins
 
 
-NO_PLAN = LoadPlan(loadable=(), found=DiskPlugins(plugins=(), untrusted=(), notes=(), snapshots={}))
-"""The plan of a process that leaves plugins out."""
-
-
 def find_disk_plugins(home: Home, workspace: Path, project: ProjectCode, read: ReadFolder = read_folder) -> DiskPlugins:
     """Find the plugins of both trees and say which of them load. No code runs.
 
