@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import clients
+from benchmarks import clients, shell
 from benchmarks.figures import Finding, Result, Samples, ratio
 from benchmarks.gaps import GapReport, read_log, report, split_runs
 from benchmarks.process import BenchmarkError, Command, Run, alternate, measure
@@ -228,5 +228,8 @@ CASES: Mapping[str, Callable[[Stage], Result]] = {
     "resident": resident,
     "round_gap": round_gap,
     "definitions": definitions,
+    "bash_call": shell.bash_call,
+    "bash_output": shell.bash_output,
+    "bash_class": shell.bash_class,
     "dispatch": dispatch,
 }

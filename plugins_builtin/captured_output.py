@@ -1,30 +1,46 @@
-"""What a child prints, in bounded memory: head and tail of each stream kept, live lines passed on.
+"""What a child printed, in bounded memory: head and tail of each stream, shown as a reader of text can use them.
 
 Works on bytes and counts exactly what is left out. Starts nothing and prints nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from crystal.workspace.limits import OUTPUT_CHARACTERS
 
 _RESERVED = 400
-"""Room for the status line and the lines that tell of a cut."""
+"""Room for the status line and the lines that tell of a cut or of what cannot be shown."""
 
 _EDGE_BYTES = 4 * (OUTPUT_CHARACTERS // 2) + 4
 """Bytes kept at each end of a stream: half the characters at four bytes each, and a torn one at the seam."""
 
-LIVE_LINES = 20
-"""Most lines passed on from one read; a flood shows its newest lines only."""
-
-LIVE_CHARACTERS = 500
-
-SEAM_CHARACTERS = 256
+SEAM_CHARACTERS = 2_048
 """Characters beside a cut in which a blank is looked for, so that no half of a word, which may be a secret, is left."""
 
-_OPEN_BYTES = 4 * LIVE_CHARACTERS + 4
-"""Bytes kept of a line that has no end yet: always more characters than are shown of it."""
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"  # colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\n]{0,2048}(?:\x07|\x1b\\)"  # titles, links and other strings
+    r"|\x1b[ -/]{0,8}[0-~]"
+)
+"""Terminal sequences; a string that is not ended in time is text after a short sequence."""
+
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\udc80-\udcff]")
+_CONTROLS = dict.fromkeys([*range(9), 11, *range(14, 32), *range(127, 160)], "\ufffd")
+
+
+class Shown(NamedTuple):
+    """Output as text.
+
+    :param unreadable: whether bytes that are no text were replaced by U+FFFD.
+    :param overwritten: how many states of progress lines are left out, since a carriage return began them anew.
+    """
+
+    text: str
+    unreadable: bool = False
+    overwritten: int = 0
 
 
 class KeptOutput:
@@ -35,7 +51,7 @@ class KeptOutput:
         self._head = bytearray()
         self._tail = bytearray()
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """Take the next bytes of the stream."""
         self.total += len(data)
         free = _EDGE_BYTES - len(self._head)
@@ -46,13 +62,34 @@ class KeptOutput:
         if len(self._tail) > 2 * _EDGE_BYTES:
             del self._tail[:-_EDGE_BYTES]
 
+    @property
+    def beginning(self) -> int:
+        """How many bytes of the beginning are kept; they stay whatever comes after them."""
+        return len(self._head)
+
+    def between(self, start: int, end: int) -> tuple[int, bytes]:
+        """Return the bytes from ``start`` to ``end`` as far as they are kept, and where they begin.
+
+        Of bytes that reach into what was left out only those behind it are returned.
+
+        :param end: at most :attr:`total`.
+        """
+        head = len(self._head)
+        gap_end = self.total - len(self._tail)
+        if end <= head:
+            return start, bytes(self._head[start:end])
+        if start < head and gap_end == head:
+            return start, bytes(self._head[start:] + self._tail[: end - head])
+        start = min(max(start, gap_end), end)
+        return start, bytes(self._tail[max(start - gap_end, 0) : max(end - gap_end, 0)])
+
     def characters(self) -> int:
         """Return how many characters the kept text has; more than fit in a result when the stream was cut."""
         if self._whole():
             return len(_decode(self._head + self._tail))
         return self.total
 
-    def text(self, characters: int) -> str:
+    def shown(self, characters: int) -> Shown:
         """Return the text within ``characters``; a longer one is cut in the middle and says how many bytes.
 
         No word is cut in two unless it is longer than :data:`SEAM_CHARACTERS`, and of such a one that many are left out
@@ -61,14 +98,14 @@ class KeptOutput:
         if self._whole():
             whole = _decode(self._head + self._tail)
             if len(whole) <= characters:
-                return _shown(whole)
+                return show(whole)
             first, last = whole, whole
         else:
             first, last = _decode(self._head), _decode(self._tail)
         start = _before_cut(first[: characters - characters // 2])
         end = _after_cut(last[len(last) - characters // 2 :])
         missing = self.total - _size(start) - _size(end)
-        return f"{_shown(start)}\n[... {missing:,} bytes left out ...]\n{_shown(end)}"
+        return _join([show(start), Shown(f"\n[... {missing:,} bytes left out ...]\n"), show(end)])
 
     def _whole(self) -> bool:
         return self.total == len(self._head) + len(self._tail)
@@ -100,61 +137,56 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
 
-def _shown(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def without_sequences(text: str) -> str:
+    """Return a text without terminal sequences."""
+    return _SEQUENCE.sub("", text) if "\x1b" in text or "\x9b" in text else text
+
+
+def show(text: str) -> Shown:
+    """Return what a reader gets: no terminal sequences, of a progress line its last state, nothing unprintable.
+
+    :param text: decoded with surrogate escapes.
+    """
+    text = without_sequences(text)
+    overwritten = 0
+    if "\r" in text:
+        lines = text.split("\n")
+        for at, line in enumerate(lines):
+            states = line.rstrip("\r").split("\r")
+            if len(states) > 1:
+                overwritten += sum(1 for state in states[:-1] if state)
+                lines[at] = states[-1] + "\r" * (len(line) - len(line.rstrip("\r")))
+        text = "\n".join(lines)
+    if _NO_TEXT.search(text) is None:
+        return Shown(text, overwritten=overwritten)
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").translate(_CONTROLS)
+    return Shown(text, True, overwritten)
+
+
+def _join(parts: Sequence[Shown]) -> Shown:
+    return Shown(
+        "".join(part.text for part in parts),
+        any(part.unreadable for part in parts),
+        sum(part.overwritten for part in parts),
+    )
 
 
 def join_streams(stdout: KeptOutput, stderr: KeptOutput) -> str:
     """Return both streams, standard output first, within what one result may hold; a text ends with a newline.
 
-    Each stream may take half; what one leaves free the other takes.
+    Each stream may take half; what one leaves free the other takes. What could not be shown is said at the end.
     """
     room = OUTPUT_CHARACTERS - _RESERVED
     wanted_out, wanted_err = stdout.characters(), stderr.characters()
     half = room // 2
     room_err = min(wanted_err, max(half, room - wanted_out))
     room_out = min(wanted_out, room - room_err)
-    parts = [stream.text(size) for stream, size in ((stdout, room_out), (stderr, room_err)) if stream.total]
-    return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
-
-
-class LiveLines:
-    """Passes the lines of one stream on as they come, made safe for a terminal.
-
-    :param show: gets each line without its end, control characters replaced, at most :data:`LIVE_CHARACTERS` long; a
-        longer one is cut between two words as in :meth:`KeptOutput.text`.
-    """
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show = show
-        self._open = b""
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes; lines beyond the newest :data:`LIVE_LINES` of this read are not shown."""
-        # The first part may hold more lines than one, but then there are enough after it.
-        *lines, rest = data.rsplit(b"\n", LIVE_LINES + 1)
-        if lines:
-            lines[0] = self._open + lines[0]
-            self._open = b""
-        self._open = _newest_state(self._open + rest)
-        for line in lines[-LIVE_LINES:]:
-            self._pass_on(line)
-
-    def finish(self) -> None:
-        """Show a last line that has no end."""
-        if self._open:
-            self._pass_on(self._open)
-            self._open = b""
-
-    def _pass_on(self, line: bytes) -> None:
-        text = _newest_state(line).rstrip(b"\r").decode("utf-8", "replace")
-        if len(text) > LIVE_CHARACTERS:
-            text = _before_cut(text[:LIVE_CHARACTERS])
-        self._show("".join(character if character.isprintable() else " " for character in text.expandtabs(4)))
-
-
-def _newest_state(line: bytes) -> bytes:
-    """Return what a line shows last, in bounded memory: a progress bar rewrites it after each carriage return."""
-    state = line[line.rstrip(b"\r").rfind(b"\r") + 1 :]
-    ending = b"\r" if state.endswith(b"\r") else b""
-    return state.rstrip(b"\r")[:_OPEN_BYTES] + ending
+    parts = [stream.shown(size) for stream, size in ((stdout, room_out), (stderr, room_err)) if stream.total]
+    ended = [part if part.text.endswith("\n") or not part.text else _join([part, Shown("\n")]) for part in parts]
+    both = _join(ended)
+    text = both.text
+    if both.overwritten:
+        text += f"({both.overwritten:,} overwritten states of progress lines are left out)\n"
+    if both.unreadable:
+        text += "(bytes that are no text are shown as U+FFFD)\n"
+    return text

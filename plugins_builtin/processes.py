@@ -1,7 +1,7 @@
-"""One child process with everything it starts: begin it without a terminal, read it, end the whole tree.
+"""Commands without a terminal: run one, read it as it prints, end it with everything it started.
 
-Linux: the child is made a sub-reaper before it executes, so orphans of the call (``setsid`` and double-forked
-ones too) become its children and can be found and ended. Elsewhere its process group is ended. Knows no tools.
+Each runs below a keeper, a small process of :mod:`plugins_builtin.process_keeper` that does the starting and the
+ending. Knows no tools.
 """
 
 from __future__ import annotations
@@ -10,273 +10,379 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
+from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
-if TYPE_CHECKING:
-    from subprocess import Popen
+from plugins_builtin.output_pipe import OutputPipe, Receive
 
-READ_BYTES = 1 << 20
-"""One read, and the pipe's size where the system grants it; large reads keep a flood of output cheap."""
+READ_BYTES = 1 << 19
+"""The most that one read takes."""
 
 DRAIN_SECONDS = 0.1
-"""How long output of what an ended process left behind is still read; a left job holds up no call."""
+"""How long output of what an ended command left behind is still read; a left job holds up no call."""
 
-REAP_SECONDS = 5.0
-"""How long an ended process may take to be gone; only an uninterruptible wait in the kernel takes longer."""
+ANSWER_SECONDS = 1.0
+"""How long a keeper may take to end a command before it is helped; it takes milliseconds unless it was stopped."""
 
-SWEEPS = 1000
-"""Passes over the tree before the rest is given up; each ends whole process groups, so two or three are usual."""
+END_SECONDS = 6.0
+"""How long is waited for that at all; a keeper says a second earlier that something cannot be ended, and goes on."""
 
-_PR_SET_CHILD_SUBREAPER = 36
+_BOOT = "import sys; sys.path.append(sys.argv[1]); import process_keeper; process_keeper.main()"
+
+Outcome = TypeVar("Outcome")
 
 
 class ProcessEnd(NamedTuple):
-    """How a process ended.
+    """How a command ended.
 
-    :param status: the exit status, negative for the number of the signal that ended it; ``None`` when the
-        process could not be reaped.
+    :param status: the exit status, negative for the number of the signal that ended it; ``None`` when the process
+        could not be waited for.
     """
 
     status: int | None
     timed_out: bool
 
 
-async def run_tree(
-    arguments: Sequence[str],
-    *,
-    workspace: Path,
-    environment: Mapping[str, str],
-    seconds: float | None,
-    on_stdout: Callable[[bytes], None],
-    on_stderr: Callable[[bytes], None],
-) -> ProcessEnd:
-    """Run a program in its own session with an empty standard input until it ends.
+class KeeperLost(Exception):
+    """The keeper of a running command was ended from outside."""
 
-    Jobs that the program leaves behind when it ends by itself are left running; what they print afterwards is
-    not read, so that they get a closed pipe. On timeout or cancellation the whole tree is ended.
 
-    :param workspace: the working directory.
-    :param seconds: limit of the run; ``None`` for no limit.
-    :param on_stdout: gets the bytes as they come; must be quick.
-    :raises OSError: the program could not be started.
+class State(Enum):
+    """What a keeper is doing: nothing, a command, staying with jobs, or ending itself."""
+
+    IDLE = auto()
+    RUNNING = auto()
+    HOLDING = auto()
+    ENDING = auto()
+
+
+class Keepers:
+    """The keepers of one session. A keeper serves one command after the other, until one leaves jobs behind.
+
+    Such a keeper stays with the jobs, throws away what they print and ends them when this is closed or when the host
+    process is gone. The next command gets another one.
     """
-    tree = _ProcessTree(arguments, workspace, environment)
-    timed_out = False
-    try:
-        tree.read(on_stdout, on_stderr)
+
+    def __init__(self) -> None:
+        self._spare: _Keeper | None = None
+        self._busy: list[_Keeper] = []
+        self._buffer = bytearray(READ_BYTES)  # every read fills it and hands it on before the next one
+
+    def warm(self) -> None:
+        """Start a keeper for the next command, unless there is one.
+
+        :raises OSError: it could not be started.
+        """
+        if self._spare is None:
+            self._spare = _Keeper()
+
+    async def run(
+        self,
+        arguments: Sequence[bytes],
+        *,
+        workspace: Path,
+        environment: Sequence[bytes],
+        seconds: float | None,
+        on_stdout: Receive,
+        on_stderr: Receive,
+    ) -> ProcessEnd:
+        """Run a program in its own session with an empty standard input until it ends.
+
+        Jobs that the program leaves behind when it ends by itself are left running. On timeout or cancellation
+        everything it started is ended before this returns.
+
+        :param arguments: the absolute path of the program and its arguments.
+        :param workspace: the working directory.
+        :param environment: entries ``NAME=value``.
+        :param seconds: limit of the run; ``None`` for no limit.
+        :param on_stdout: gets the bytes as they come; must be quick.
+        :raises OSError: the program could not be started.
+        :raises KeeperLost: something ended the keeper; what it did is not known.
+        """
+        keeper = self._take()
+        call = _Call(keeper, (on_stdout, on_stderr), self._buffer)
         try:
-            async with asyncio.timeout(seconds):
-                await tree.ended()
-        except TimeoutError:
-            timed_out = True
-            tree.kill()
-            await tree.ended(REAP_SECONDS)
-        await tree.drained(DRAIN_SECONDS)
-    finally:
-        tree.kill()
-        try:
-            await tree.ended(REAP_SECONDS)
+            return await call.run(os.fsencode(workspace), list(arguments), list(environment), seconds)
         finally:
-            status = tree.close()
-    return ProcessEnd(status, timed_out)
+            call.close()
+            self._put_back(keeper)
 
+    def _take(self) -> _Keeper:
+        self._busy = [keeper for keeper in self._busy if not keeper.reap()]
+        keeper, self._spare = self._spare, None
+        return _Keeper() if keeper is None or keeper.reap() else keeper
 
-class _ProcessTree:
-    """A started process, its two pipes and the news of its end; belongs to the running event loop."""
-
-    def __init__(self, arguments: Sequence[str], workspace: Path, environment: Mapping[str, str]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._process = _start(arguments, workspace, environment)
-        self._pipes: list[_Pipe] = []
-        self._ended: asyncio.Future[Any] = self._watch()
-
-    def _watch(self) -> asyncio.Future[Any]:
-        self._pidfd = _open_pidfd(self._process.pid)
-        if self._pidfd is None:
-            return asyncio.ensure_future(asyncio.to_thread(self._process.wait))
-        ended: asyncio.Future[Any] = self._loop.create_future()
-        self._loop.add_reader(self._pidfd, self._end_seen, ended)
-        return ended
-
-    def _end_seen(self, ended: asyncio.Future[Any]) -> None:
-        if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
-        if not ended.done():
-            ended.set_result(None)
-
-    def read(self, on_stdout: Callable[[bytes], None], on_stderr: Callable[[bytes], None]) -> None:
-        """Begin to drain both pipes."""
-        for stream, receive in ((self._process.stdout, on_stdout), (self._process.stderr, on_stderr)):
-            if stream is not None:
-                self._pipes.append(_Pipe(self._loop, stream.fileno(), receive))
-
-    async def ended(self, seconds: float | None = None) -> None:
-        """Wait until the process itself has ended, at most ``seconds``."""
-        await asyncio.wait([self._ended], timeout=seconds)
-
-    async def drained(self, seconds: float) -> None:
-        """Wait until nobody holds the pipes any more, at most ``seconds``; then take what lies in them."""
-        await asyncio.wait([pipe.ended for pipe in self._pipes], timeout=seconds)
-        for pipe in self._pipes:
-            pipe.take()
-
-    def kill(self) -> None:
-        """End the process with everything below it; nothing happens when it has ended already."""
-        if not self._ended.done() and self._process.returncode is None:
-            kill_tree(self._process.pid)
-
-    def close(self) -> int | None:
-        """Let go of the pipes and return the exit status."""
-        for pipe in self._pipes:
-            pipe.close()
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
-        if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-        return self._process.poll()
-
-
-class _Pipe:
-    """The reading end of one pipe on the event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, descriptor: int, receive: Callable[[bytes], None]) -> None:
-        self._loop = loop
-        self._descriptor = descriptor
-        self._receive = receive
-        self.ended: asyncio.Future[None] = loop.create_future()
-        os.set_blocking(descriptor, False)
-        _widen(descriptor)
-        loop.add_reader(descriptor, self.take)
-
-    def take(self) -> None:
-        """Read once; an empty read is the end."""
-        if self.ended.done():
+    def _put_back(self, keeper: _Keeper) -> None:
+        if keeper.state is State.IDLE and self._spare is None:
+            self._spare = keeper
             return
+        self._busy.append(keeper)
+        if keeper.state is State.HOLDING:
+            with contextlib.suppress(OSError):  # the next command says so
+                self.warm()
+        else:
+            keeper.dismiss()
+
+    async def close(self) -> None:
+        """End every job that was left behind, and the keepers; a later command starts a new one."""
+        keepers = [*self._busy, *([self._spare] if self._spare else [])]
+        self._spare, self._busy = None, []
+        await asyncio.gather(*(keeper.end() for keeper in keepers))
+
+
+class _Keeper:
+    """One keeper process. Belongs to no event loop."""
+
+    def __init__(self) -> None:
+        own, theirs = socket.socketpair()
+        own.setblocking(False)
+        folder = os.path.dirname(os.path.abspath(__file__))
         try:
-            data = os.read(self._descriptor, READ_BYTES)
+            with theirs:
+                self.pid = os.posix_spawn(
+                    sys.executable,
+                    [sys.executable, "-I", "-S", "-B", "-c", _BOOT, folder],
+                    os.environ,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                    ],
+                )
+        except BaseException:
+            own.close()
+            raise
+        self.socket = own
+        self.state = State.IDLE
+        self._reaped = False
+
+    def reap(self) -> bool:
+        """Return whether the process has ended, and forget it then."""
+        if not self._reaped:
+            try:
+                self._reaped = os.waitpid(self.pid, os.WNOHANG)[0] != 0
+            except ChildProcessError:
+                self._reaped = True  # somebody else in this process has waited for it
+            if self._reaped:
+                self.socket.close()
+        return self._reaped
+
+    def dismiss(self) -> None:
+        """Say that the host is done with this keeper, upon which it ends everything below it and itself."""
+        self.state = State.ENDING
+        self.signal(signal.SIGCONT)
+        with contextlib.suppress(OSError):  # it has ended already
+            self.socket.shutdown(socket.SHUT_WR)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the keeper a signal, unless it has ended."""
+        if not self._reaped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    async def end(self) -> None:
+        """Have everything below ended, and wait for it."""
+        self.dismiss()
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                with contextlib.suppress(OSError):
+                    while not self._reaped and await loop.sock_recv(self.socket, 4096):
+                        pass
+        except TimeoutError:
+            self.socket.close()  # it goes on with what cannot be ended so soon; without it nobody would
+            return
+        self._wait()
+
+    def _wait(self) -> None:
+        """Wait for the end of the process, which has closed its connection: for next to nothing."""
+        if not self._reaped:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+            self._reaped = True
+            self.socket.close()
+
+    def __del__(self) -> None:
+        # A session that was never closed: the keeper ends when its connection does.
+        if "socket" in self.__dict__:
+            self.socket.close()
+
+
+class _Call:
+    """One command on one keeper; belongs to the running event loop."""
+
+    def __init__(self, keeper: _Keeper, receivers: tuple[Receive, Receive], buffer: bytearray) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._keeper = keeper
+        self._receivers = receivers
+        self._buffer = buffer
+        self._pipes: list[OutputPipe] = []
+        self._heard = b""
+        self._ended: asyncio.Future[int | None] = self._loop.create_future()
+        self._news: asyncio.Future[None] = self._loop.create_future()  # the end, or the limit before it
+        self._rest: asyncio.Future[str] = self._loop.create_future()
+        keeper.state = State.RUNNING
+
+    async def run(
+        self, workspace: bytes, arguments: list[bytes], environment: list[bytes], seconds: float | None
+    ) -> ProcessEnd:
+        """Start the command and see it to its end; see :meth:`Keepers.run`."""
+        await self._start(workspace, arguments, environment)
+        # While the keeper is starting the program.
+        for pipe in self._pipes:
+            pipe.read(self._loop)
+        self._loop.add_reader(self._keeper.socket.fileno(), self._hear)
+        limit = None if seconds is None else self._loop.call_later(seconds, _settle, self._news, None)
+        try:
+            await self._news
+            timed_out = not self._ended.done()
+            if timed_out:
+                await self._kill()
+        except asyncio.CancelledError:
+            await self._kill()
+            raise
+        finally:
+            if limit is not None:
+                limit.cancel()
+        status = self._ended.result() if self._ended.done() else None
+        await self._finish()
+        return ProcessEnd(status, timed_out)
+
+    async def _start(self, workspace: bytes, arguments: list[bytes], environment: list[bytes]) -> None:
+        from plugins_builtin.process_keeper import RUN, encode_message, encode_request
+
+        writing: list[int] = []
+        try:
+            for receive in self._receivers:
+                reading, end = os.pipe()
+                writing.append(end)
+                self._pipes.append(OutputPipe(reading, self._buffer, receive, self._loop.create_future()))
+            message = encode_message(RUN, encode_request(workspace, arguments, environment))
+            sent = socket.send_fds(self._keeper.socket, [message], writing)
+            if sent < len(message):
+                await self._loop.sock_sendall(self._keeper.socket, memoryview(message)[sent:])
+        except (BrokenPipeError, ConnectionResetError):
+            self._keeper.state = State.ENDING
+            raise KeeperLost from None
+        except asyncio.CancelledError:
+            await self._keeper.end()
+            raise
+        finally:
+            for end in writing:
+                os.close(end)
+
+    def _hear(self) -> None:
+        """Take what the keeper says; its end is the end of everything that is waited for."""
+        try:
+            data = self._keeper.socket.recv(4096)
         except BlockingIOError:
             return
         except OSError:
             data = b""
-        if data:
-            self._receive(data)
+        if not data:
+            self._lose()
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            self._understand(*line.decode("ascii").split(" "))
+
+    def _understand(self, word: str, *told: str) -> None:
+        if word == "refused":
+            self._keeper.state = State.IDLE
+            number = int(told[0])
+            self._end(OSError(number, os.strerror(number), told[1]))
+        elif word == "ended":
+            self._keeper.state = State.IDLE if told[1] == "clean" else State.RUNNING
+            self._end(None if told[0] == "?" else int(told[0]))
         else:
-            self.close()
+            _settle(self._rest, told[0])
+
+    def _end(self, outcome: int | Exception | None) -> None:
+        _settle(self._ended, outcome)
+        _settle(self._news, None)
+
+    def _lose(self) -> None:
+        self._loop.remove_reader(self._keeper.socket.fileno())
+        self._keeper.state = State.ENDING
+        if not self._ended.done():
+            self._end_printers()
+        self._end(KeeperLost())
+        _settle(self._rest, "left")
+
+    async def _kill(self) -> None:
+        """End the command and all it started; a keeper that does not answer is let go, and goes on with it."""
+        from plugins_builtin.process_keeper import KILL, encode_message
+
+        try:
+            self._keeper.socket.send(encode_message(KILL))
+        except OSError:
+            self._keeper.state = State.ENDING
+            return
+        # Whatever the command did to its keeper, such as stopping it, must not help it.
+        self._keeper.signal(signal.SIGCONT)
+        await asyncio.wait([self._rest], timeout=ANSWER_SECONDS)
+        if not self._rest.done():
+            self._end_printers()
+            self._keeper.signal(signal.SIGCONT)
+            await asyncio.wait([self._rest], timeout=END_SECONDS - ANSWER_SECONDS)
+        clean = self._rest.done() and self._rest.result() == "clean"
+        self._keeper.state = State.IDLE if clean else State.ENDING
+
+    def _end_printers(self) -> None:
+        """End whatever holds the writing end of one of the pipes: what can be found without the keeper."""
+        if sys.platform == "linux":
+            _end_holders(
+                {f"pipe:[{os.fstat(pipe.descriptor).st_ino}]" for pipe in self._pipes if not pipe.ended.done()}
+            )
+
+    async def _finish(self) -> None:
+        """Read what is left in the pipes, and leave jobs that hold them to the keeper."""
+        left = self._keeper.state is State.RUNNING
+        # Nobody is left to write when all have ended, unless an outsider was given a pipe.
+        unread = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
+        if unread:
+            await asyncio.wait(unread, timeout=DRAIN_SECONDS if left else END_SECONDS)
+        for pipe in self._pipes:
+            pipe.take()
+        if not left:
+            return
+        from plugins_builtin.process_keeper import LET_GO, encode_message
+
+        try:
+            open_pipes = [pipe.descriptor for pipe in self._pipes if not pipe.ended.done()]
+            socket.send_fds(self._keeper.socket, [encode_message(LET_GO)], open_pipes)
+        except OSError:
+            self._keeper.state = State.ENDING
+            return
+        await asyncio.wait([self._rest], timeout=ANSWER_SECONDS)
+        if self._rest.done() and self._keeper.state is State.RUNNING:
+            self._keeper.state = State.HOLDING if self._rest.result() == "left" else State.IDLE
 
     def close(self) -> None:
-        """Stop reading."""
-        self._loop.remove_reader(self._descriptor)
-        if not self.ended.done():
-            self.ended.set_result(None)
+        """Let go of the pipes and of the connection; a keeper that is still at work then ends it."""
+        if self._keeper.socket.fileno() >= 0:
+            self._loop.remove_reader(self._keeper.socket.fileno())
+        for pipe in self._pipes:
+            pipe.close()
 
 
-def _start(arguments: Sequence[str], workspace: Path, environment: Mapping[str, str]) -> Popen[bytes]:
-    import subprocess
-    import warnings
-
-    with warnings.catch_warnings():
-        # Python 3.12 and later warn that a fork with threads may deadlock; the one call made between fork and
-        # exec is a system call through a function that was looked up before the fork, which takes no lock.
-        warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
-        return subprocess.Popen(
-            list(arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            cwd=workspace,
-            env=dict(environment),
-            start_new_session=True,
-            preexec_fn=_subreaper_call(),
-        )
+def _settle(future: asyncio.Future[Outcome], outcome: Outcome | Exception) -> None:
+    """Give a future its outcome unless it has one; an exception is remembered as retrieved."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+        future.exception()
+    else:
+        future.set_result(outcome)
 
 
-def _subreaper_call() -> Callable[[], Any] | None:
-    """Return the call that makes its process adopt the orphans below it, or ``None`` where there is none."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    try:
-        prctl = ctypes.PyDLL(None).prctl
-    except (OSError, AttributeError):
-        return None
-    zero = ctypes.c_ulong(0)
-    return partial(prctl, _PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1), zero, zero, zero)
-
-
-def _open_pidfd(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when ``pid`` ends; ``None`` where the system has none."""
-    opener = getattr(os, "pidfd_open", None)
-    if opener is None:
-        return None
-    try:
-        return int(opener(pid))
-    except OSError:
-        return None
-
-
-def _widen(descriptor: int) -> None:
-    """Make a pipe as large as one read; a refusal (the user's pipe quota) only makes it slower."""
-    if sys.platform == "linux":
-        import fcntl
-
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
-
-
-def kill_tree(root: int) -> None:
-    """End a process that leads its own session, and everything below it.
-
-    The root's group is stopped first and the root itself is ended last: while it stands, every orphan becomes
-    its child and is found by the next pass. A pass that finds nobody new is the last one, for what has a pending
-    SIGKILL can no longer fork.
-
-    :param root: the process id of an unreaped child that is a session leader.
-    """
-    if sys.platform == "linux":
-        _signal_group(root, signal.SIGSTOP)
-        signalled: set[int] = set()
-        for _ in range(SWEEPS):
-            found = [(pid, group) for pid, group in _descendants(root) if pid not in signalled]
-            if not found:
-                break
-            for pid, group in found:
-                if group != root:
-                    _signal_group(group, signal.SIGKILL)
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-                signalled.add(pid)
-    _signal_group(root, signal.SIGKILL)
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    if group > 1 and group != os.getpgrp():
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
-
-
-def _descendants(root: int) -> list[tuple[int, int]]:
-    """Return process id and group of everything below ``root``, nearest first, as ``/proc`` shows it now."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                # The command's name stands in parentheses and may itself hold spaces and parentheses.
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if len(fields) > 2:
-            children.setdefault(int(fields[1]), []).append((int(name), int(fields[2])))
-    below = list(children.get(root, ()))
-    for pid, _ in below:
-        below.extend(children.get(pid, ()))
-    return below
+def _end_holders(pipes: set[str]) -> None:
+    own = os.getpid()
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]:
+        with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
+            if any(os.readlink(f"/proc/{pid}/fd/{name}") in pipes for name in os.listdir(f"/proc/{pid}/fd")):
+                os.kill(pid, signal.SIGKILL)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crystal.workspace.limits import OUTPUT_CHARACTERS
-from plugins_builtin.captured_output import LIVE_LINES, SEAM_CHARACTERS, KeptOutput, LiveLines, join_streams
+from plugins_builtin.captured_output import SEAM_CHARACTERS, KeptOutput, Shown, join_streams, show
 
 
 def kept(data: bytes, piece: int = 1 << 16) -> KeptOutput:
@@ -30,7 +30,7 @@ def test_a_cut_keeps_whole_characters_of_both_ends_and_counts_the_rest(
     unit: str, repeats: int, piece: int, characters: int
 ) -> None:
     source = unit * repeats
-    text = kept(source.encode(), piece).text(characters)
+    text = kept(source.encode(), piece).shown(characters).text
     if len(source) <= characters:
         assert text == source
         return
@@ -41,10 +41,83 @@ def test_a_cut_keeps_whole_characters_of_both_ends_and_counts_the_rest(
     assert int(number.replace(",", "")) == len(source.encode()) - len((head + tail).encode())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=300), piece=st.integers(1, 50))
-def test_bytes_that_are_no_text_are_shown_as_such_however_they_come(data: bytes, piece: int) -> None:
-    assert kept(data, piece).text(1_000) == data.decode("utf-8", "replace")
+def test_bytes_are_shown_the_same_however_they_come(data: bytes, piece: int) -> None:
+    assert kept(data, piece).shown(1_000) == show(data.decode("utf-8", "surrogateescape"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
+def test_what_is_shown_is_text_that_a_terminal_and_a_provider_can_take(data: bytes) -> None:
+    shown = kept(data).shown(1_000)
+    shown.text.encode("utf-8")
+    assert all(ord(character) >= 32 or character in "\t\n\r\f" for character in shown.text)
+    assert not any(127 <= ord(character) < 160 for character in shown.text)
+    assert all(line.rstrip("\r").count("\r") == 0 for line in shown.text.split("\n"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], include_characters="\t\n"), max_size=300))
+def test_text_is_shown_as_it_is(text: str) -> None:
+    assert kept(text.encode()).shown(1_000) == Shown(text)
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"a\xffb", Shown("a\ufffdb", True)),
+        (b"\xe4\xb8", Shown("\ufffd", True)),
+        (b"a\0b\x07\x7f", Shown("a\ufffdb\ufffd\ufffd", True)),
+        (b"a\xc2\x85b", Shown("a\ufffdb", True)),
+        ("a real \ufffd".encode(), Shown("a real \ufffd")),
+        (b"\x1b[1;38;5;12mx\x1b[0m\x1b[K", Shown("x")),
+        (b"\x1b]0;title\x07x\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", Shown("xlink")),
+        (b"\x1b]0;never ended\nnext line", Shown("0;never ended\nnext line")),
+        (b"\x1b(B\x1b=x\x1b7", Shown("x")),
+        (b"x\x1b", Shown("x\ufffd", True)),
+        (b"dos\r\nlines\r\n", Shown("dos\r\nlines\r\n")),
+        (b"1%\r2%\r3%\nend", Shown("3%\nend", overwritten=2)),
+        (b"1%\r2%\r\r", Shown("2%\r\r", overwritten=1)),
+        (b"\r\rx", Shown("x")),
+        (b"a\tb\x0cc", Shown("a\tb\x0cc")),
+    ],
+)
+def test_what_cannot_be_read_is_replaced_or_left_out_and_said(data: bytes, shown: Shown) -> None:
+    assert kept(data).shown(1_000) == shown
+
+
+def test_a_result_says_what_it_does_not_show() -> None:
+    text = join_streams(kept(b"1\r2\r3\n\0"), kept(b"4\r5\xff"))
+    assert text == (
+        "3\n\ufffd\n5\ufffd\n(3 overwritten states of progress lines are left out)\n"
+        "(bytes that are no text are shown as U+FFFD)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "unit", [b"\x1b[", b"\x1b]", b"\x1b[0", b"\x1b[;;;;", b"\x1b]0;", b"\r", b"a\r", b"\xff", b"\0"]
+)
+def test_output_made_to_be_slow_is_shown_all_the_same(unit: bytes) -> None:
+    assert len(join_streams(kept(unit * (500_000 // len(unit))), KeptOutput())) <= OUTPUT_CHARACTERS
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    total=st.integers(0, 900_000),
+    start=st.integers(0, 900_000),
+    length=st.integers(0, 500_000),
+    piece=st.integers(10_000, 300_000),
+)
+def test_a_part_of_a_stream_is_what_was_printed_there(total: int, start: int, length: int, piece: int) -> None:
+    source = bytes(range(256)) * 4_000
+    output = kept(source[:total], piece)
+    end = min(start + length, total)
+    begins, data = output.between(min(start, end), end)
+    assert begins >= min(start, end)
+    assert data == source[begins:end]
+    if end == total and start <= end and total - start < 200_000:
+        assert begins == start
 
 
 def test_the_whole_result_stays_within_one_outputs_length() -> None:
@@ -57,32 +130,6 @@ def test_the_whole_result_stays_within_one_outputs_length() -> None:
 def test_a_result_that_fits_is_not_cut_whatever_its_bytes() -> None:
     out, err = "中" * 60_000, "e" * 39_000
     assert join_streams(kept(out.encode()), kept(err.encode())) == f"{out}\n{err}\n"
-
-
-def test_a_line_that_comes_in_pieces_is_shown_once_and_whole() -> None:
-    shown: list[str] = []
-    lines = LiveLines(shown.append)
-    for piece in (b"on", b"e\ntw", b"o", b"\n", b"thr\xc3", b"\xa9e"):
-        lines.feed(piece)
-    lines.finish()
-    lines.finish()
-    assert shown == ["one", "two", "thrée"]
-
-
-def test_a_flood_shows_its_newest_lines_only() -> None:
-    shown: list[str] = []
-    lines = LiveLines(shown.append)
-    lines.feed(b"".join(b"%d\n" % number for number in range(100_000)))
-    assert shown == [str(number) for number in range(99_980, 100_000)]
-
-
-def test_a_line_without_end_is_held_in_bounded_memory_and_shown_short() -> None:
-    shown: list[str] = []
-    lines = LiveLines(shown.append)
-    for _ in range(100):
-        lines.feed(b"x" * 100_000)
-    lines.finish()
-    assert shown == ["x" * (500 - SEAM_CHARACTERS)]
 
 
 SECRET = "sk-7Fq2Zr9LmXv4Tb8KdWc1Ny6HpJ03"[:30]
@@ -107,7 +154,7 @@ def test_no_half_of_a_secret_is_left_beside_a_cut(filler: str) -> None:
         for offset in range(-len(SECRET) - 3, 4):
             before = fill(filler, seam + offset)
             source = before + SECRET + fill(filler, total - len(before) - len(SECRET))
-            text = kept(source.encode()).text(room)
+            text = kept(source.encode()).shown(room).text
             assert "bytes left out" in text
             assert_no_part(text)
 
@@ -122,44 +169,3 @@ def test_no_half_of_a_secret_is_left_in_a_flood_of_which_only_the_ends_are_kept(
             output.feed(before.encode() + SECRET.encode())
             output.feed(fill(filler, total - len(before) - len(SECRET)).encode())
             assert_no_part(join_streams(output, KeptOutput()))
-
-
-@pytest.mark.parametrize("filler", ["x", "some words ", "x" * 400 + " ", "中", "😀", "10%\r"])
-@pytest.mark.parametrize("piece", [700, 3_000, 50_000])
-def test_no_half_of_a_secret_is_shown_live(filler: str, piece: int) -> None:
-    for seam in (500, 501, 2_000, 2_004, 40_000):
-        for offset in range(-len(SECRET) - 3, 4):
-            shown: list[str] = []
-            lines = LiveLines(shown.append)
-            width = len(fill(filler, 1).encode())
-            before = fill(filler, (seam + offset) // width if seam > 501 else seam + offset)
-            data = f"{before}{SECRET}{fill(filler, 45_000 // width)}\rdone 1\rdone 2\nlast".encode()
-            for start in range(0, len(data), piece):
-                lines.feed(data[start : start + piece])
-            lines.finish()
-            assert shown == ["done 2", "last"]
-            shown.clear()
-            for start in range(0, len(data), piece):
-                lines.feed(data[start : start + piece].replace(b"\r", b" "))
-            lines.finish()
-            assert len(shown) == 2
-            assert all(len(line) <= 500 for line in shown)
-            assert_no_part("|".join(shown))
-
-
-@pytest.mark.parametrize("lines_after", [0, 5, LIVE_LINES, LIVE_LINES + 1])
-def test_a_flood_read_at_once_shows_no_line_from_its_middle(lines_after: int) -> None:
-    for length in range(39_950, 40_050, 3):
-        shown: list[str] = []
-        LiveLines(shown.append).feed(b"a " + SECRET.encode() + b" " * length + b"\n" + b"z\n" * lines_after)
-        assert_no_part("|".join(shown))
-        assert len(shown) == min(lines_after + 1, LIVE_LINES)
-
-
-def test_what_a_progress_bar_showed_before_is_not_mixed_with_what_it_shows_now() -> None:
-    shown: list[str] = []
-    lines = LiveLines(shown.append)
-    lines.feed(b"start\r" + b"y" * 1_990 + SECRET.encode())
-    lines.feed(b"z" * 5_000 + b"\r")
-    lines.feed(b"100%\r\n")
-    assert shown == ["100%"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from crystal.types.session import SessionFacts, TurnFacts
 from crystal.types.tools import Catalog
 from plugins_builtin.login_environment import LoginEnvironment, capture, parse
 from plugins_builtin.shell import BashTool, Plugin
-from tests.plugins_builtin.test_shell import make_call, make_context
+from tests.plugins_builtin.test_shell import make_call, make_context, run
 
 BASH = shutil.which("bash") or "bash"
 
@@ -37,6 +36,7 @@ def test_the_login_files_run_once_and_every_command_sees_what_they_set(tmp_path:
         tool.warm(tmp_path)
         tool.warm(tmp_path)
         outputs = [await tool.invoke(make_call('printf %s "$TOOL_PATH"'), make_context(tmp_path)) for _ in range(3)]
+        await tool.close()
         return [output.text for output in outputs]
 
     assert asyncio.run(session()) == ["a b\nc\n(exit 0)"] * 3
@@ -48,7 +48,7 @@ def test_two_tools_do_not_share_what_they_captured(tmp_path: Path, home: Path) -
     texts = []
     for value in ("first", "second"):
         profile.write_text(f"export WHICH={value}\n")
-        output = asyncio.run(BashTool().invoke(make_call("echo $WHICH"), make_context(tmp_path)))
+        output = run(tmp_path, "echo $WHICH")
         texts.append(output.text)
     assert texts == ["first\n(exit 0)", "second\n(exit 0)"]
 
@@ -59,7 +59,7 @@ def test_login_files_that_fail_leave_the_plain_environment(
 ) -> None:
     monkeypatch.setenv("PLAIN", "here")
     (home / ".bash_profile").write_text(f"export LOGIN=set\n{profile}\n")
-    output = asyncio.run(BashTool().invoke(make_call('echo "$PLAIN$LOGIN"'), make_context(tmp_path)))
+    output = run(tmp_path, 'echo "$PLAIN$LOGIN"')
     assert output.text == "here\n(exit 0)"
 
 
@@ -77,6 +77,7 @@ def test_a_login_shell_for_every_command_runs_the_files_each_time(tmp_path: Path
         tool = BashTool()
         for _ in range(2):
             await tool.invoke(make_call("true"), replace(make_context(tmp_path), login_shell=True))
+        await tool.close()
 
     asyncio.run(session())
     assert (home / "count").read_text() == "ran\nran\n"
@@ -114,6 +115,7 @@ def test_anything_but_a_whole_environment_is_no_environment(printed: bytes) -> N
 def test_login_files_are_never_killed_half_way(home: Path) -> None:
     """Version managers hold lock files there; whoever leaves early must let them end by themselves."""
     os.mkfifo(home / "go")
+    os.mkfifo(home / "done")
     (home / ".bash_profile").write_text("trap '' HUP\nread -r < ~/go\necho ended > ~/done\n")
 
     async def leave_early() -> object:
@@ -122,10 +124,6 @@ def test_login_files_are_never_killed_half_way(home: Path) -> None:
     assert asyncio.run(leave_early()) is None
     with open(home / "go", "w") as going:
         going.write("go\n")
-    for _ in range(200):
-        if (home / "done").exists():
-            break
-        threading.Event().wait(0.05)
     assert (home / "done").read_text() == "ended\n"
 
 
@@ -146,28 +144,61 @@ def test_a_bash_of_the_workspace_is_never_started(
     monkeypatch.chdir(workspace)
     first = entry.format(ws=workspace, link=tmp_path / "link")
     monkeypatch.setenv("PATH", f"{first}{os.pathsep}{os.environ['PATH']}")
-    (home / ".bash_profile").write_text("echo ran >> ~/count\n")
+    os.mkfifo(home / "begun")
+    (home / ".bash_profile").write_text("echo ran >> ~/count; : > ~/begun\n")
 
     async def session() -> str:
         plugin = Plugin()
+        facts = SessionFacts(id="session", workspace=workspace, approval=ApprovalMode.DEFAULT)
         (contribution,) = plugin.contribute_tools()
-        plugin.on_session_started(SessionFacts(id="session", workspace=workspace, approval=ApprovalMode.DEFAULT))
+        plugin.on_session_started(facts)
         plugin.on_turn_started(TurnFacts(text="x", mode=Catalog.WORK))
-        for _ in range(200):
-            if (home / "count").exists() or touched.exists():
-                break
-            await asyncio.sleep(0.05)
-        return (await contribution.tool.invoke(make_call("echo ran"), make_context(workspace))).text
+        begun = os.open(home / "begun", os.O_RDONLY | os.O_NONBLOCK)
+        warmed = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().add_reader(begun, lambda: warmed.done() or warmed.set_result(None))
+        await asyncio.wait_for(warmed, 30)
+        asyncio.get_running_loop().remove_reader(begun)
+        os.close(begun)
+        text = (await contribution.tool.invoke(make_call("echo ran"), make_context(workspace))).text
+        await plugin.on_session_ended(facts)
+        return text
 
     assert asyncio.run(session()) == "ran\n(exit 0)"
     assert (home / "count").read_text() == "ran\n"
     assert not touched.exists()
 
 
+def test_a_bash_that_becomes_one_of_the_workspace_is_not_started_either(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The place of bash is remembered, but not what it leads to."""
+    workspace, touched = tmp_path / "ws", tmp_path / "touched"
+    put_canary(workspace / "bin", "bash", touched)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "bash").symlink_to(BASH)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'links'}{os.pathsep}{os.environ['PATH']}")
+
+    async def session() -> list[str]:
+        tool = BashTool()
+        texts = []
+        for target in (BASH, workspace / "bin" / "bash", None):
+            (tmp_path / "links" / "bash").unlink()
+            if target is not None:
+                (tmp_path / "links" / "bash").symlink_to(target)
+            texts.append((await tool.invoke(make_call("echo $BASH"), make_context(workspace))).text)
+        await tool.close()
+        return texts
+
+    first, *others = asyncio.run(session())
+    assert first == f"{tmp_path / 'links' / 'bash'}\n(exit 0)"
+    assert others == [f"{BASH}\n(exit 0)"] * 2
+    assert not touched.exists()
+
+
 def test_no_program_of_the_workspace_is_started_when_the_login_files_put_it_first(tmp_path: Path, home: Path) -> None:
     put_canary(tmp_path / "bin", "env", tmp_path / "touched")
     (home / ".bash_profile").write_text(f"export PATH='{tmp_path}/bin':$PATH LOGIN=set\n")
-    output = asyncio.run(BashTool().invoke(make_call("echo $LOGIN"), make_context(tmp_path)))
+    output = run(tmp_path, "echo $LOGIN")
     assert output.text == "set\n(exit 0)"
     assert not (tmp_path / "touched").exists()
 
@@ -177,7 +208,7 @@ def test_without_another_bash_the_one_of_the_workspace_is_not_used(
 ) -> None:
     put_canary(tmp_path, "bash", tmp_path / "touched")
     monkeypatch.setenv("PATH", str(tmp_path))
-    output = asyncio.run(BashTool().invoke(make_call("true"), make_context(tmp_path)))
+    output = run(tmp_path, "true")
     assert output.failed
     assert "bash was not found" in output.text
     assert not (tmp_path / "touched").exists()
