@@ -17,8 +17,7 @@ from crystal.cli.page import Page
 from crystal.cli.safe_text import safe_line
 from crystal.engine.preflight import working_directory
 from crystal.store.home import locate_home
-from crystal.store.permissions import Grant, load_grants
-from crystal.store.revocation import remove_grants
+from crystal.store.permissions import Grant, load_grants, remove_grants
 
 ID_LENGTH = 10
 HEADINGS = ("id", "workspace", "origin", "tool", "command")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
@@ -22,6 +23,7 @@ from crystal.types.model import (
     UsageDelta,
 )
 
+_HALF = re.compile("[\ud800-\udfff]")
 _CUT_SHORT = (FinishReason.LENGTH, FinishReason.FILTER, FinishReason.REFUSAL)
 
 
@@ -56,8 +58,11 @@ class _Part:
 
     @property
     def text(self) -> str:
-        # Two halves of a surrogate pair may have come in two deltas; a lone half cannot be stored.
-        return "".join(self.pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        # Two halves of a surrogate pair may have come in two deltas.
+        joined = "".join(self.pieces).encode("utf-16", "surrogatepass")
+        if self.kind is ToolCallItem:
+            return escape_halves(joined.decode("utf-16", "surrogatepass"))
+        return joined.decode("utf-16", "replace")
 
 
 class Accumulator:
@@ -160,6 +165,11 @@ class Accumulator:
         )
 
 
+def escape_halves(text: str) -> str:
+    """Write halves of surrogate pairs in a JSON text as its escapes: they cannot be stored, yet say what was asked."""
+    return _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def redact_arguments(text: str, redact: Callable[[str], str]) -> str:
     """Take secrets out of the JSON text of a call, also where escapes hide them; text without one is not touched."""
     try:
@@ -167,7 +177,7 @@ def redact_arguments(text: str, redact: Callable[[str], str]) -> str:
         redacted = redact_strings(value, redact)
     except (ValueError, RecursionError):
         return redact(text)
-    return redact(text) if redacted == value else json.dumps(redacted, ensure_ascii=False)
+    return redact(text) if redacted == value else escape_halves(json.dumps(redacted, ensure_ascii=False))
 
 
 def redact_strings(value: Any, redact: Callable[[str], str]) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 
@@ -35,6 +37,36 @@ async def run_isolated(
         return None, asyncio.CancelledError()
     error = task.exception()
     return (None, error) if error is not None else task.result()
+
+
+async def call_in_thread(function: Callable[[], Any]) -> Any:
+    """Call ``function`` in a thread of its own and return its result; who stops waiting leaves the thread behind.
+
+    The thread holds up neither the event loop nor the end of the process.
+
+    :raises BaseException: what ``function`` raised.
+    """
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if not answered.done():
+            answered.set_result((result, error))
+
+    def work() -> None:
+        outcome: tuple[Any, BaseException | None]
+        try:
+            outcome = function(), None
+        except BaseException as error:
+            outcome = None, error
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
+            loop.call_soon_threadsafe(settle, *outcome)
+
+    threading.Thread(target=work, name="crystal-isolated", daemon=True).start()
+    result, error = await answered
+    if error is not None:
+        raise error
+    return result
 
 
 async def _contained(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from crystal.store.file_lock import take_lock
@@ -37,17 +37,21 @@ def load_grants(home: Home) -> tuple[Grant, ...]:
     return () if file is None else tuple(_grant(file, position) for position in range(len(_entries(file))))
 
 
-def add_grant(home: Home, grant: Grant) -> None:
-    """Add a grant; nothing changes when it is there. Keys this release does not know stay in the file.
-
-    :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
-    """
-    add_grants(home, (grant,))
+def is_writable(grant: Grant) -> bool:
+    """Whether the file can hold the grant: a folder whose name is not UTF-8 has no place in JSON."""
+    try:
+        json.dumps(_entry(grant), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def add_grants(home: Home, grants: Iterable[Grant]) -> None:
     """Add grants in one write, so that none is left half done; those that are there stay as they are.
 
+    Keys this release does not know stay in the file.
+
+    :param grants: each :func:`is_writable`.
     :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
     """
     with take_lock(home, "permissions", wait=True):
@@ -61,21 +65,22 @@ def add_grants(home: Home, grants: Iterable[Grant]) -> None:
         _write(home, value)
 
 
-def remove_grant(home: Home, grant: Grant) -> bool:
-    """Take a grant back and tell whether it was there.
+def remove_grants(home: Home, grants: Collection[Grant]) -> tuple[Grant, ...]:
+    """Take grants back in one write and return those that were still there.
 
     :raises HomeFileError: when the file is broken, which leaves it untouched, or cannot be written.
     """
     with take_lock(home, "permissions", wait=True):
         file = read_json_object(home.permissions_file)
         if file is None:
-            return False
+            return ()
         entries = _entries(file)
-        kept = [entry for position, entry in enumerate(entries) if _grant(file, position) != grant]
-        if len(kept) == len(entries):
-            return False
-        _write(home, {**file.value, "grants": kept})
-        return True
+        known = [_grant(file, position) for position in range(len(entries))]
+        removed = tuple(dict.fromkeys(grant for grant in known if grant in grants))
+        if removed:
+            kept = [entry for entry, grant in zip(entries, known, strict=True) if grant not in removed]
+            _write(home, {**file.value, "grants": kept})
+        return removed
 
 
 def _entries(file: JsonFile) -> list[Any]:

@@ -445,3 +445,38 @@ def test_it_cannot_be_combined_with_json(crystaler: Crystaler) -> None:
     assert code == 1
     assert "--ask cannot be combined with --format json" in shown
     assert [json.loads(line)["type"] for line in stdout.splitlines()] == ["stopped", "session"]
+
+
+EDIT = {"path": "a.txt", "old_string": "two", "new_string": "2\x1b[2J\u202e"}
+
+
+@pytest.mark.parametrize(
+    ("call", "lines"),
+    [
+        (
+            {"name": "edit", "arguments": EDIT},
+            ["--- a.txt", "+++ a.txt", "@@ -1,3 +1,3 @@", " one\\x1b[31m", "-two", "+2\\x1b[2J\\u202e", " three"],
+        ),
+        ({"name": "write", "arguments": {"path": "a.txt", "content": "one\x1b[31m\nthree\n"}}, ["-two"]),
+        (
+            {"name": "write", "arguments": {"path": "new.txt", "content": "x\n"}},
+            ["It creates new.txt with 1 line, 2 bytes."],
+        ),
+        (
+            {"name": "write", "arguments": {"path": ".git/x", "content": "x\n"}},
+            ["No diff is shown: .git/x lies under .git or"],
+        ),
+    ],
+)
+def test_what_would_change_is_shown_and_steers_nothing(
+    crystaler: Crystaler, call: dict[str, object], lines: list[str]
+) -> None:
+    crystaler.makefile("a.txt", "one\x1b[31m\ntwo\nthree\n")
+    crystaler.script([{"toolCalls": [{"name": "read", "arguments": {"path": "a.txt"}}, call]}, DONE])
+    terminal = LineTerminal(crystaler, environ={"TERM": "xterm", "NO_COLOR": ""}, size=(120, 50))
+    shown = terminal.until_prompt()
+    assert steering(shown) == []
+    change = COLOURS.sub("", shown).partition("  what would change:\n")[2]
+    assert [line for line in lines if f"    | {line}" not in change] == []
+    terminal.type("n\n")
+    assert terminal.end()[0] == 4

@@ -15,7 +15,7 @@ import pytest
 from crystal.cli.app import run_command_line
 from crystal.cli.permissions import grant_id
 from crystal.store.home import Home
-from crystal.store.permissions import Grant, add_grant, load_grants
+from crystal.store.permissions import Grant, add_grants, load_grants
 from crystal.testing.crystaler import Crystaler
 from tests.cli.line_terminal import CRYSTAL
 
@@ -39,7 +39,7 @@ def given(crystaler: Crystaler, home: Home) -> dict[str, Grant]:
         "other": Grant(workspace="/nowhere/any more", origin="builtin:shell", tool="bash", command="npm ci"),
     }
     for grant in grants.values():
-        add_grant(home, grant)
+        add_grants(home, [grant])
     return grants
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_changes_nothing_and_is_one_sentence(
 
 def test_a_beginning_that_several_ids_share_is_refused(home: Home, command: Command) -> None:
     for number in range(17):
-        add_grant(home, Grant(workspace="/w", origin="o", tool=str(number)))
+        add_grants(home, [Grant(workspace="/w", origin="o", tool=str(number))])
     ids = [grant_id(grant) for grant in load_grants(home)]
     shared = next(known[0] for known in ids if sum(other.startswith(known[0]) for other in ids) > 1)
     code, _, err = command("revoke", shared)
@@ -172,7 +172,7 @@ def test_a_beginning_that_several_ids_share_is_refused(home: Home, command: Comm
 
 
 def test_a_revoked_grant_is_asked_about_again(crystaler: Crystaler, home: Home, command: Command) -> None:
-    add_grant(home, Grant(workspace=str(crystaler.workspace), origin="builtin:files", tool="write"))
+    add_grants(home, [Grant(workspace=str(crystaler.workspace), origin="builtin:files", tool="write")])
     write = {"toolCalls": [{"name": "write", "arguments": {"path": "a.txt", "content": "x"}}]}
     crystaler.script([write, {"text": "Done."}])
     assert crystaler.run().exit_code == 0
@@ -206,7 +206,7 @@ def test_what_this_release_does_not_know_stays(home: Home, command: Command) -> 
 
 @pytest.mark.parametrize("form", ["table", "text", "json"])
 def test_nothing_in_a_grant_steers_the_terminal(home: Home, command: Command, form: str) -> None:
-    add_grant(home, Grant(workspace=f"/{HOSTILE}", origin=HOSTILE, tool=HOSTILE, command=HOSTILE))
+    add_grants(home, [Grant(workspace=f"/{HOSTILE}", origin=HOSTILE, tool=HOSTILE, command=HOSTILE)])
     code, out, _ = command("list", "--all", "--format", form)
     assert code == 0
     assert [character for character in "\x1b\u202e\u200b\t" if character in out] == []
@@ -222,7 +222,7 @@ def test_nothing_in_a_grant_steers_the_terminal(home: Home, command: Command, fo
     "environ", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"COLUMNS": "20"}]
 )
 def test_it_prints_in_any_locale_and_width(crystaler: Crystaler, home: Home, environ: dict[str, str]) -> None:
-    add_grant(home, Grant(workspace="/w\u00e9", origin="o", tool="t", command="echo \u754c \U0001f600"))
+    add_grants(home, [Grant(workspace="/w\u00e9", origin="o", tool="t", command="echo \u754c \U0001f600")])
     crystaler.environ.update(environ)
     result = crystaler.command("permissions", "list", "--all")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -243,7 +243,7 @@ def test_a_closed_stderr_or_stdout_is_no_fault(crystaler: Crystaler, given: dict
 def test_two_processes_that_revoke_at_once_take_back_what_each_was_told(crystaler: Crystaler, home: Home) -> None:
     grants = [Grant(workspace="/w", origin="o", tool=str(number)) for number in range(20)]
     for grant in grants:
-        add_grant(home, grant)
+        add_grants(home, [grant])
     revokers = [
         subprocess.Popen(
             [*CRYSTAL, "permissions", "revoke", *map(grant_id, half), "--home", str(crystaler.home)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -168,6 +169,17 @@ def test_halves_of_a_surrogate_pair_over_two_deltas_become_one_character() -> No
     assert text.text == "a😀b"
     assert isinstance(call, ToolCallItem)
     assert call.arguments == '{"content": "😀"}'
+
+
+@pytest.mark.parametrize("redacted", ["key", "nothing"])
+def test_a_half_of_a_pair_in_the_arguments_of_a_call_stays_what_was_asked_for(redacted: str) -> None:
+    [call] = assemble(
+        [CallDelta(key="0", call_id="a", name="write", arguments='{"content": "a\ud83dkey"}'), TOOLS],
+        redact=lambda text: text.replace(redacted, "***"),
+    ).items
+    assert isinstance(call, ToolCallItem)
+    assert json.loads(call.arguments) == {"content": "a\ud83dkey".replace(redacted, "***")}
+    assert call.arguments.encode()
 
 
 @given(st.lists(st.text(st.characters(), max_size=6), max_size=6))

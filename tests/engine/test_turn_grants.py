@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -159,6 +160,17 @@ def test_what_holds_a_key_is_never_offered_for_ever_nor_written_down(crystaler: 
     assert stored(crystaler) == []
 
 
+def test_a_folder_that_no_file_can_name_takes_no_grant_for_ever_and_harms_no_other(crystaler: Crystaler) -> None:
+    folder = os.fsdecode(os.fsencode(crystaler.workspace) + b"/\xff")
+    os.mkdir(folder)
+    crystaler.script([calls(write("a.txt", "x")), DONE])
+    operator = Operator(SESSION)
+    assert crystaler.run("do", "-w", folder, operator=operator).exit_code == 0
+    assert asked_by(operator)[0].offered == (GrantScope.ONCE, GrantScope.SESSION)
+    assert crystaler.run("do", operator=Operator(PERSISTENT)).exit_code == 0
+    assert [grant["workspace"] for grant in stored(crystaler)] == [str(crystaler.workspace)]
+
+
 def test_the_card_shows_the_diff_that_a_file_tool_would_make(crystaler: Crystaler) -> None:
     crystaler.makefile("a.txt", "old\n")
     crystaler.script([calls(write("a.txt", "new\n")), DONE])
@@ -186,6 +198,7 @@ def test_a_preview_reads_nothing_that_was_not_approved(crystaler: Crystaler) -> 
         ("raise SystemExit(1)", "SystemExit"),
         ("return None", "NoneType"),
         ("return b'x'", "bytes"),
+        ("import threading; threading.Event().wait()", "longer than 3 s"),
     ],
 )
 def test_a_preview_that_fails_is_empty_and_noted(crystaler: Crystaler, preview: str, noted: str) -> None:

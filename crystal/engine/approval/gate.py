@@ -13,7 +13,7 @@ from crystal.engine.budgets import Spent
 from crystal.engine.state import SessionState
 from crystal.host.admission import RegisteredTool
 from crystal.store.errors import StoreError
-from crystal.store.permissions import Grant, add_grants
+from crystal.store.permissions import Grant, add_grants, is_writable
 from crystal.types._frozen import Frozen
 from crystal.types.approval import (
     ApprovalFacts,
@@ -122,8 +122,16 @@ def _keys(state: SessionState, call: ToolCall, tool: RegisteredTool) -> CallKeys
 
 
 def _is_storable(state: SessionState, keys: CallKeys) -> bool:
-    """Whether a grant may be written down: no secret may be in it."""
-    return all(key.command is None or state.redactor.apply(key.command) == key.command for key in keys.keys)
+    """Whether a grant may be written down: no secret may be in it, and the file must be able to hold it."""
+    grants = _grants(state, keys)
+    return all(is_writable(grant) for grant in grants) and all(
+        grant.command is None or state.redactor.apply(grant.command) == grant.command for grant in grants
+    )
+
+
+def _grants(state: SessionState, keys: CallKeys) -> list[Grant]:
+    workspace = str(state.workspace)
+    return [Grant(workspace=workspace, origin=key.origin, tool=key.tool, command=key.command) for key in keys.keys]
 
 
 async def _ask(
@@ -170,12 +178,8 @@ def _remember(state: SessionState, keys: CallKeys, scope: GrantScope) -> None:
         return
     state.grants.add(keys)
     if scope is GrantScope.PERSISTENT:
-        workspace = str(state.workspace)
-        grants = [
-            Grant(workspace=workspace, origin=key.origin, tool=key.tool, command=key.command) for key in keys.keys
-        ]
         try:
-            add_grants(state.home, grants)
+            add_grants(state.home, _grants(state, keys))
         except StoreError as error:
             state.host.notes.add(
                 NoteCode.GRANT_NOT_SAVED, f"The grant holds for this session only; it was not saved: {error}"

@@ -10,7 +10,7 @@ from crystal.engine.budgets import Spent
 from crystal.engine.state import SessionState
 from crystal.engine.tool_context import make_context
 from crystal.host.admission import RegisteredTool
-from crystal.host.isolation import LimitReached, run_isolated
+from crystal.host.isolation import LimitReached, call_in_thread, run_isolated
 from crystal.types.notes import NoteCode
 from crystal.types.tools import ToolCall, ToolOutput
 
@@ -27,11 +27,9 @@ async def preview_call(state: SessionState, call: ToolCall, tool: RegisteredTool
         return ""
     context = make_context(state, call, tool, frozenset(), _refuse_child, Spent())
     context = dataclasses.replace(context, progress=lambda text: None)
-
-    async def show() -> Any:
-        return preview(call, context)
-
-    shown, error = await run_isolated(show(), grace=PREVIEW_GRACE_SECONDS, limit=PREVIEW_SECONDS)
+    shown, error = await run_isolated(
+        call_in_thread(lambda: preview(call, context)), grace=PREVIEW_GRACE_SECONDS, limit=PREVIEW_SECONDS
+    )
     if error is None and isinstance(shown, str):
         return _cut(state.redactor.apply(shown))
     fault = f"answered {type(shown).__name__}, not a text"
