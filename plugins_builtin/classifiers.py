@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crystal import hookimpl
 from crystal.types.approval import Authority, Classification, Risk
 from crystal.types.paths import PathZone, ResolvedPath
 from crystal.types.tools import Classifier, ClassifierFacts, ToolCall
 from plugins_builtin.one_line import one_line
+
+if TYPE_CHECKING:
+    from crystal.workspace.fence import Fence
 
 name = "classifiers"
 
@@ -76,13 +82,20 @@ def summarize(call: ToolCall, paths: Sequence[ResolvedPath]) -> str:
 
 
 def _classify_bash(call: ToolCall, facts: ClassifierFacts) -> Classification:
-    from crystal.workspace.fence import Fence
     from plugins_builtin.shell_risk import classify_command
 
     command = call.arguments.get("command")
     if not isinstance(command, str):
         return Classification(risk=Risk.PRIVILEGED, summary="bash")
-    return classify_command(command, Fence(workspace=facts.workspace, home=facts.home))
+    return classify_command(command, _fence(facts))
+
+
+def _fence(facts: ClassifierFacts) -> Fence:
+    """Return the fence of one command; it asks for the user's home once, not at every path."""
+    from crystal.workspace.fence import Fence
+
+    user_home = Path(os.path.realpath(os.path.expanduser("~")))
+    return Fence(workspace=facts.workspace, home=facts.home, user_home=user_home)
 
 
 @hookimpl

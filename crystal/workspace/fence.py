@@ -25,6 +25,7 @@ HOST_NAMES = (
     "sessions.db",
     "media",
     "logs",
+    "cache",
 )
 """What lies directly in the Crystal home and no tool touches, with copies and side files such as
 ``sessions.db-wal``."""
@@ -79,7 +80,10 @@ class Fence(Frozen):
         zone = self._zone_of_file(real)
         if bound_to_process and zone in (PathZone.WORKSPACE, PathZone.GUARDED):
             zone = PathZone.OUTSIDE
-        inside = not bound_to_process and self.contains(real)
+        # The zone tells already, but for what counts by its content or its other names.
+        inside = not bound_to_process and (
+            zone in (PathZone.WORKSPACE, PathZone.GUARDED) or (zone is not PathZone.OUTSIDE and self.contains(real))
+        )
         return ResolvedPath(text=text, real=real, zone=zone, inside=inside)
 
     def admit(self, text: str, permitted_paths: frozenset[str], *, writing: bool = False) -> ResolvedPath:

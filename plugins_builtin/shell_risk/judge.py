@@ -12,7 +12,7 @@ from plugins_builtin.shell_risk import programs
 from plugins_builtin.shell_risk.calls import Call, Flow, Stdin, judge_call
 from plugins_builtin.shell_risk.places import Fence, Places
 from plugins_builtin.shell_risk.syntax import DEEPEST, is_readable, parse
-from plugins_builtin.shell_risk.words import Word, decode, join, text_of
+from plugins_builtin.shell_risk.words import Word, decode, join, simple_word, text_of
 
 NESTING = 8
 """How many command lines inside words of others are read; a deeper one is Privileged."""
@@ -315,14 +315,15 @@ class Judge:
         downloads = False
         fed = flow.downloaded
         for child in node.children:
-            if child.type == "variable_assignment":
+            kind = child.type
+            if kind == "variable_assignment":
                 downloads = self._assignment(child, alone=False) or downloads
-            elif child.type.endswith("_redirect"):
+            elif kind.endswith("_redirect"):
                 found, reads, text, _ = self._redirects([child])
                 downloads, fed = downloads or found, fed or found
                 if reads is not Stdin.NOTHING:
                     stdin, script = reads, text
-            elif child.is_missing or child.type == "ERROR":
+            elif child.is_missing or kind == "ERROR":
                 self.walk(child, flow)
             else:
                 words += self.words(child)
@@ -333,9 +334,9 @@ class Judge:
         """Return the words of a node, and judge every substitution inside."""
         if node.type == "process_substitution":
             return [Word("", opaque=True, downloads=self._apart(node, NO_FLOW), process=True)]
-        if node.type in ("word", "number") and b"\\" not in (node.text or b"") and b"{" not in (node.text or b""):
-            text = text_of(node)
-            return [Word(text, glob=min((at for at in map(text.find, "*?[") if at >= 0), default=-1))]
+        simple = simple_word(node)
+        if simple is not None:
+            return [simple]
         if node.type == "array":
             return [word for child in node.children if child.is_named for word in self.words(child)]
         downloads = self._read(node)

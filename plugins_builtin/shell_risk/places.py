@@ -29,6 +29,7 @@ _STANDARD_DEVICES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/s
 _RANDOM_DEVICES = frozenset(("/dev/random", "/dev/urandom"))
 _RAW_DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|r?disk|md|dm-|mapper/|loop|k?mem\b|port\b|nbd|zd)")
 _EVERYTHING = frozenset(("*", ".*", "**", ".[!.]*", "..?*", "{*,.*}"))
+_NOTHING_BUT_A_PATH = re.compile(r"[A-Za-z0-9_./~+%][A-Za-z0-9_./~+%-]*")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _PLAIN = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/?")
 """A relative path without ``..``; where its first part is not there, the rest leads nowhere else."""
@@ -64,6 +65,7 @@ class Places:
         self._names_left = PATTERN_NAMES
         self._seen: set[tuple[str, bool, tuple[str, ...]]] = set()
         self._moved: set[str] = set()
+        self._resolved: dict[str, ResolvedPath | None] = {}
         self._root = self._resolve(".")
         self._are_plain = True
 
@@ -228,15 +230,21 @@ class Places:
         """Return where ``text`` lies; a text that no path can be, or a ``~user``, leads nobody knows where."""
         if text.startswith("~") and text != "~" and not text.startswith("~/"):
             return None
-        try:
-            return self._fence.resolve(text)
-        except PathRefused:
-            return None
+        if text not in self._resolved:
+            try:
+                self._resolved[text] = self._fence.resolve(text)
+            except PathRefused:
+                self._resolved[text] = None
+        return self._resolved[text]
 
 
 def path_candidates(text: str) -> list[str]:
     """Return what its program could take for a path in a word: the word, option values, list entries."""
-    if not text or text == "-" or len(text) > LONGEST_PATH or _URL.match(text):
+    if not text or text == "-" or len(text) > LONGEST_PATH:
+        return []
+    if _NOTHING_BUT_A_PATH.fullmatch(text):
+        return [text]
+    if _URL.match(text):
         return []
     if any(char.isspace() for char in text):
         # A sentence is no path, unless it begins like one.

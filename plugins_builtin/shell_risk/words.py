@@ -25,6 +25,8 @@ _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", stri
 _BRACE = re.compile(r"\{([^{}\s]*,[^{}\s]*|-?\w+\.\.-?\w+(?:\.\.-?\d+)?)\}")
 _RANGE = re.compile(r"-?\w+\.\.-?\w+(?:\.\.-?\d+)?")
 _GLOB = "*?["
+_UNQUOTED = re.compile(r"[A-Za-z0-9_./:=,@%+~-]+")
+_QUOTED = re.compile(r'"[^"$`\\]*"')
 
 
 class Word(NamedTuple):
@@ -78,6 +80,28 @@ def decode(node: Node, variables: Mapping[str, str]) -> list[Piece]:
             return []
         case _:
             return [Piece("", opaque=True)]
+
+
+def simple_word(node: Node) -> Word | None:
+    """Return the word of a node in which nothing is escaped, expanded or joined; ``None`` for any other.
+
+    Most words are such, and :func:`decode` would take several times as long to say the same.
+    """
+    match node.type:
+        case "word" | "number" | "command_name":
+            text = text_of(node)
+            if _UNQUOTED.fullmatch(text):
+                return Word(text)
+            if node.type == "command_name" or "\\" in text or "{" in text:
+                return None
+            return Word(text, glob=min((at for at in map(text.find, _GLOB) if at >= 0), default=-1))
+        case "string":
+            text = text_of(node)
+            return Word(text[1:-1]) if _QUOTED.fullmatch(text) else None
+        case "raw_string":
+            return Word(text_of(node)[1:-1])
+        case _:
+            return None
 
 
 def _double_quoted(node: Node, variables: Mapping[str, str]) -> list[Piece]:

@@ -15,6 +15,7 @@ from crystal.types.paths import ResolvedPath
 from crystal.workspace.fence import Fence
 from plugins_builtin.shell_risk import classify_command
 from plugins_builtin.shell_risk.syntax import is_readable, parse
+from plugins_builtin.shell_risk.words import decode, join, simple_word
 from tests.plugins_builtin.shell_rows import FORBIDDEN, PRIVILEGED, WRITE
 
 WORKSPACE = Authority.WORKSPACE
@@ -485,3 +486,17 @@ def test_a_copy_with_countless_places_is_privileged(fence: Fence) -> None:
 )
 def test_a_line_beyond_all_measure_is_privileged(fence: Fence, command: str) -> None:
     assert classify(command, fence).risk is Risk.PRIVILEGED
+
+
+def test_a_simple_word_is_what_the_whole_reading_makes_of_it() -> None:
+    seen = 0
+    for command in filter(is_readable, (*WRITE, *PRIVILEGED, *FORBIDDEN)):
+        pending = [parse(command)]
+        while pending:
+            node = pending.pop()
+            pending += node.children
+            simple = simple_word(node)
+            if simple is not None:
+                seen += 1
+                assert join(decode(node, {})) == [simple], (command, node.type)
+    assert seen > 1_000

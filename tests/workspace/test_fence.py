@@ -111,7 +111,7 @@ def test_a_link_to_a_credential_is_a_credential(fence: Fence) -> None:
 @pytest.mark.parametrize(
     "name",
     ["config.json", "providers.json", "credentials.json", "permissions.json", "trust.json", "mcp.json", "sessions.db",
-     "sessions.db-wal", "config.json.bak", "media/x", "logs/x", "Config.json"],
+     "sessions.db-wal", "config.json.bak", "media/x", "logs/x", "cache/bytecode/x.code", "Config.json"],
 )  # fmt: skip
 def test_crystals_own_files_are_the_hosts_and_the_rest_of_its_home_is_outside(fence: Fence, name: str) -> None:
     assert zone_of(fence, f"{fence.home}/{name}") is PathZone.HOST
