@@ -22,6 +22,7 @@ GAP_AIM_MS = 3.0
 GROWTH_AIM = 1.3
 DISPATCH_AIM_US = 0.3
 NOBODY_AIM_US = 0.4
+LOADING_AIM_MS = 1.2
 SHORT, LONG = 50, 400
 THINK_MS = 5.0
 
@@ -217,6 +218,18 @@ def dispatch(stage: Stage) -> Result:
     )
 
 
+def loading(stage: Stage) -> Result:
+    """Time to load one of 200 disk plugins with every hook, against importing and registering the same module."""
+    kinds = {"disk": "a disk plugin", "plain": "a plain import, registered with pluggy"}
+    disk, plain = printed(stage, "loading.py", kinds, "ms").values()
+    added = statistics.median(ours - theirs for ours, theirs in zip(disk.values, plain.values, strict=True))
+    return Result(
+        benchmark="loading",
+        samples=[disk, plain],
+        findings=[Finding("one plugin, above a plain import", "ms", added, LOADING_AIM_MS), ratio(disk, plain)],
+    )
+
+
 def edges(subject: str, reports: list[GapReport]) -> str:
     p90, first, last = (statistics.median(getattr(gaps, name) for gaps in reports) for name in ("p90", "first", "last"))
     return f"{subject}: p90 {p90:.2f} ms, first 20 {first:.2f} ms, last 20 {last:.2f} ms"
@@ -232,4 +245,5 @@ CASES: Mapping[str, Callable[[Stage], Result]] = {
     "bash_output": shell.bash_output,
     "bash_class": shell.bash_class,
     "dispatch": dispatch,
+    "loading": loading,
 }

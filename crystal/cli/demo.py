@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
+from crystal.cli.log import contained_output
 from crystal.cli.printers.readable import ReadablePrinter
-from crystal.cli.task import TaskEnded, TaskRequest, contained_output, execute_task
+from crystal.cli.task import TaskEnded, TaskRequest, execute_task
 from crystal.cli.why import describe
 from crystal.engine.answers import Approve
 from crystal.engine.preflight import SessionOptions

@@ -7,30 +7,35 @@ import os
 import platform
 import shutil
 import sys
+from pathlib import Path
 
 import click
 
 from crystal._version import VERSION
 from crystal.cli.exit_codes import ExitCode
-from crystal.cli.loop import run_to_end
+from crystal.cli.loaded_host import load_host
 from crystal.cli.safe_text import safe_text
-from crystal.host.build import HostOptions, build_host
 from crystal.store.config import load_config
 from crystal.store.errors import StoreError
 from crystal.store.home import Home, locate_home
 from crystal.store.permissions import load_grants
 from crystal.store.providers import load_providers, resolve_key
 from crystal.store.sessions import SessionStore
+from crystal.types.notes import NoteCode, Severity
 
 LIBRARIES = ("click", "httpx", "jsonschema", "pathspec", "pluggy", "pydantic", "rich")
 
 
 @click.command(name="doctor")
+@click.option("-w", "--workspace", type=click.Path(path_type=Path), help="Workspace; else the working folder.")
 @click.option("--home", help="Crystal home; else CRYSTAL_HOME, else ~/.crystal.")
-def command(home: str | None) -> int:
-    """Check the installation, the home and the session database. Exit 1 when something is broken."""
+def command(workspace: Path | None, home: str | None) -> int:
+    """Check the installation, the plugins, the home and the session database. Exit 1 when something is broken.
+
+    Plugins are loaded as a run would load them.
+    """
     located = locate_home(home, os.environ)
-    rows = [*_installation(), *_home(located)]
+    rows = [*_installation(), *_host(located, workspace), *_home(located)]
     for fine, subject, text in rows:
         sys.stdout.write(f"({'ok' if fine else 'broken'}) {subject}: {safe_text(text)}\n")
     return ExitCode.DONE if all(fine for fine, _, _ in rows) else ExitCode.INVALID
@@ -38,15 +43,23 @@ def command(home: str | None) -> int:
 
 def _installation() -> list[tuple[bool, str, str]]:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
-    rows = [
+    return [
         (sys.version_info >= (3, 11), "python", f"{platform.python_version()} on {platform.system()}"),
         (True, "crystal", f"{VERSION} with {versions}"),
         (shutil.which("bash") is not None, "bash", shutil.which("bash") or "not found on PATH; the bash tool needs it"),
     ]
-    host = run_to_end(build_host(HostOptions()))
-    notes = host.notes.all
+
+
+def _host(home: Home, workspace: Path | None) -> list[tuple[bool, str, str]]:
+    try:
+        host = load_host(home, workspace).host
+    except StoreError as error:
+        return [(False, "host", str(error))]
     loaded = f"{len(host.plugins.names)} plugins, {len(host.tools)} tools, {len(host.factories)} protocols"
-    rows.append((not notes, "host", "; ".join(note.text for note in notes) or loaded))
+    rows = [(True, "host", loaded)]
+    for note in host.notes.all:
+        fine = note.severity is Severity.INFO or note.code is NoteCode.PROJECT_UNTRUSTED
+        rows.append((fine, "note" if fine else note.source or "host", note.text))
     return rows
 
 

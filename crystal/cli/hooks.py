@@ -5,23 +5,36 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import os
 import sys
+from pathlib import Path
 
 import click
 
 from crystal.cli.listing import listing_option, print_rows
-from crystal.cli.loop import run_to_end
+from crystal.cli.loaded_host import load_host
+from crystal.cli.safe_text import safe_line
 from crystal.hookspecs.pending import PENDING
-from crystal.host.build import Host, HostOptions, build_host
+from crystal.host.build import Host
 from crystal.host.manager import HookSpecification
+from crystal.store.home import locate_home
+
+_LINE = 4096
 
 
 @click.command(name="hooks")
 @click.argument("name", required=False)
+@click.option("-w", "--workspace", type=click.Path(path_type=Path), help="Workspace; else the working folder.")
+@click.option("--home", help="Crystal home; else CRYSTAL_HOME, else ~/.crystal.")
 @listing_option
-def command(name: str | None, form: str) -> None:
-    """List the hooks with their live implementations in call order; with NAME, show one in full."""
-    host = run_to_end(build_host(HostOptions()))
+def command(name: str | None, workspace: Path | None, home: str | None, form: str) -> None:
+    """List the hooks with their live implementations in call order; with NAME, show one in full.
+
+    Plugins are loaded as a run would load them; what there is to say about them goes to stderr.
+    """
+    host = load_host(locate_home(home, os.environ), workspace).host
+    for note in host.notes.all:
+        sys.stderr.write(f"crystal: {safe_line(note.text, _LINE)}\n")
     if name is None:
         headings = ("hook", "kind", "arguments", "implementations")
         print_rows(form, headings, [_row(host, found) for found in host.plugins.specifications.values()])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 
 from crystal.store.home import Home
 
@@ -129,3 +131,16 @@ def start_log(home: Home, verbose: bool, environ: Mapping[str, str]) -> None:
     logger.setLevel(handler.level)
     logger.propagate = False
     logger.addHandler(handler)
+
+
+@contextlib.contextmanager
+def contained_output() -> Iterator[None]:
+    """Send what plugins and in-process tools print to the log: it may hold anything, and the formats stay whole."""
+    printed, complained = sys.stdout, sys.stderr
+    logged = LogWriter()
+    sys.stdout = sys.stderr = logged
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = printed, complained
+        logged.close()

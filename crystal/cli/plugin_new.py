@@ -15,9 +15,9 @@ from typing import Any
 import click
 
 from crystal.engine.preflight import check_workspace, working_directory
+from crystal.host.sources.disk import DIRECTORY_NAME
 from crystal.store.home import locate_home
-
-DIRECTORY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+from crystal.workspace.fence import Fence, printable
 
 PLUGIN = '''\
 """What {name} is for, in one line."""
@@ -98,9 +98,23 @@ def _parent(source: str | None, workspace: Path | None, home: str | None) -> Pat
         case "home":
             return locate_home(home, os.environ).root / "plugins"
         case "project":
-            return check_workspace(workspace or working_directory()) / ".crystal" / "plugins"
+            return _project_tree(check_workspace(workspace or working_directory()), home)
         case _:
             return working_directory()
+
+
+def _project_tree(workspace: Path, home: str | None) -> Path:
+    """Return the folder of a workspace's plugins; a stranger's link may not choose where files are written.
+
+    :raises click.ClickException: when it leads out of the workspace, or into the home.
+    """
+    tree = workspace / ".crystal" / "plugins"
+    if not Fence.at(workspace, locate_home(home, os.environ).root).contains(os.path.realpath(tree)):
+        raise click.ClickException(
+            f"{printable(str(tree))} leads out of the workspace or into the Crystal home; put a folder in the place "
+            "of the link, or give --source home."
+        )
+    return tree
 
 
 def write_folder(folder: Path, files: dict[str, str]) -> None:

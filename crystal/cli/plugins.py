@@ -14,14 +14,17 @@ from typing import Any, TypeVar
 import click
 
 from crystal.cli.listing import listing_option, print_rows
+from crystal.cli.plugin_check import command as check_command
 from crystal.cli.plugin_new import command as new_command
 from crystal.cli.plugin_vendor import command as vendor_command
 from crystal.cli.safe_text import safe_line
 from crystal.engine.preflight import check_workspace, working_directory
 from crystal.host.manifests.plugin import CommandManifest, ModuleManifest
 from crystal.host.sources.disk import DiscoveredPlugin, read_plugin
-from crystal.host.sources.disk_plugins import DiskPlugins, ProjectCode, find_disk_plugins
+from crystal.host.sources.disk_plugins import DiskPlugins, find_disk_plugins
+from crystal.host.sources.package_trust import judge_packages
 from crystal.host.sources.packages import find_packages
+from crystal.host.sources.project_trust import ProjectCode
 from crystal.host.sources.switching import Switched, switch_plugin
 from crystal.store.config import Config, load_config
 from crystal.store.home import Home, locate_home
@@ -66,6 +69,7 @@ def command() -> None:
     """List, show and switch plugins, or begin a new one."""
 
 
+command.add_command(check_command)
 command.add_command(new_command)
 command.add_command(vendor_command)
 
@@ -87,8 +91,9 @@ def place_options(function: Function) -> Function:
 def list_plugins(source: str | None, workspace: Path | None, home: str | None, form: str) -> None:
     """List every plugin folder and installed package, and why some are not loaded."""
     place = locate_home(home, os.environ)
-    found = _discover(place, _workspace(workspace))
-    rows = _rows(found, load_config(place)[0], source)
+    root = _workspace(workspace)
+    found = _discover(place, root)
+    rows = _rows(found, place, root, source)
     if form == "json":
         sys.stdout.write(json.dumps([row.as_object() for row in rows], indent=2) + "\n")
     else:
@@ -103,7 +108,8 @@ def list_plugins(source: str | None, workspace: Path | None, home: str | None, f
 def show(name: str, source: str | None, workspace: Path | None, home: str | None, form: str) -> None:
     """Show one plugin in full. NAME is a plugin's folder or a package; a project folder wins over the home's."""
     place = locate_home(home, os.environ)
-    rows = _rows(_discover(place, _workspace(workspace)), load_config(place)[0], source)
+    root = _workspace(workspace)
+    rows = _rows(_discover(place, root), place, root, source)
     named = [row for row in rows if row.name == name]
     if not named:
         raise _unknown(name, source, [row.name for row in rows])
@@ -175,9 +181,10 @@ def _discover(home: Home, workspace: Path) -> DiskPlugins:
     return find_disk_plugins(home, workspace, ProjectCode(load_config(home)[0].project_trust))
 
 
-def _rows(found: DiskPlugins, config: Config, source: str | None) -> list[PluginRow]:
+def _rows(found: DiskPlugins, home: Home, workspace: Path, source: str | None) -> list[PluginRow]:
+    config = load_config(home)[0]
     rows = [_disk_row(plugin, config) for plugin in found.plugins if source in (None, plugin.source.value)]
-    return rows if source else [*rows, *_package_rows(config)]
+    return rows if source else [*rows, *_package_rows(config, home, workspace)]
 
 
 def _say_notes(found: DiskPlugins) -> None:
@@ -208,11 +215,15 @@ def _disk_row(plugin: DiscoveredPlugin, config: Config) -> PluginRow:
     )
 
 
-def _package_rows(config: Config) -> list[PluginRow]:
+def _package_rows(config: Config, home: Home, workspace: Path) -> list[PluginRow]:
+    packages = find_packages()
+    inside = [package for package in packages if package.lies_in(workspace)]
+    judged = judge_packages(inside, home, workspace, ProjectCode(config.project_trust))
+    untrusted = {one.package: one.reason for one in judged}
     rows = []
-    for package in find_packages():
+    for package in packages:
         enabled = not {package.name, package.full_name} & set(config.disabled_plugins)
-        reason = "" if enabled else "disabledPlugins in config.json names it"
+        reason = untrusted.get(package, "") if enabled else "disabledPlugins in config.json names it"
         rows.append(
             PluginRow(
                 name=package.name,

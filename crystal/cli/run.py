@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crystal.cli.task import TaskRequest
 
 FORMATS = ("default", "json", "final")
+_SWITCH = {"on": True, "off": False, None: None}
 
 
 @click.command(name="run")
@@ -44,7 +45,9 @@ FORMATS = ("default", "json", "final")
 @click.option("--plan", "mode", flag_value="plan", help="Offer the Plan catalog.")
 @click.option("--work", "mode", flag_value="work", default=True, help="Offer the Work catalog (default).")
 @click.option("--disable-tool", multiple=True, metavar="NAME", help="Leave a built-in tool out of this run.")
+@click.option("--plugins", type=click.Choice(["on", "off"]), help="Look for plugins, or not.")
 @click.option("--no-plugin", multiple=True, metavar="NAME", help="Leave a plugin out of this run.")
+@click.option("--trust-project", is_flag=True, help="Let the workspace's own code count, for this run alone.")
 @click.option("--model-calls", type=count, default=1024, help="Budget of model rounds, or unlimited.")
 @click.option("--tool-calls", type=count, default=8192, help="Budget of tool calls, or unlimited; 0 allows none.")
 @click.option("--token-budget", type=count, default=-1, help="Budget of input and output tokens.")
@@ -66,8 +69,8 @@ def command(**values: Any) -> int:
 
 def run(values: dict[str, Any]) -> int:
     """Run the task that the options describe; return the exit code."""
-    from crystal.cli.log import start_log
-    from crystal.cli.task import contained_output, execute_task
+    from crystal.cli.log import contained_output, start_log
+    from crystal.cli.task import execute_task
 
     stdout = reliable(sys.stdout)
     try:
@@ -168,7 +171,7 @@ def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> Sess
         provider=provider,
         model=values["model"],
         approval=ApprovalMode(values["approval"]) if values["approval"] else None,
-        approval_model={"on": True, "off": False, None: None}[values["approval_model"]],
+        approval_model=_SWITCH[values["approval_model"]],
         approval_provider=values["approval_provider"],
         approval_model_id=values["approval_model_id"],
         mode=Catalog.PLAN if values["mode"] == "plan" else Catalog.WORK,
@@ -182,7 +185,9 @@ def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> Sess
         resume=values["resume"],
         continue_latest=values["continue_latest"],
         disabled_tools=tuple(values["disable_tool"]),
+        plugins=_SWITCH[values["plugins"]],
         blocked_plugins=tuple(values["no_plugin"]),
+        trust_project=values["trust_project"],
         client_options=client_options,
         program_timeout=values["bash_timeout"],
         trace=_trace_to(sys.stderr) if values["trace_hooks"] else None,

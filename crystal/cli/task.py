@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +16,6 @@ from types import FrameType
 from typing import Protocol, TextIO
 
 from crystal.cli.exit_codes import ExitCode
-from crystal.cli.log import LogWriter
 from crystal.cli.loop import run_to_end
 from crystal.cli.safe_text import safe_text
 from crystal.cli.turn_ending import exit_code_of
@@ -279,16 +277,3 @@ def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def contained_output() -> Iterator[None]:
-    """Send what plugins and in-process tools print to the log: it may hold anything, and the formats stay whole."""
-    printed, complained = sys.stdout, sys.stderr
-    logged = LogWriter()
-    sys.stdout = sys.stderr = logged
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = printed, complained
-        logged.close()

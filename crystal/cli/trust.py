@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,9 +14,8 @@ from crystal.cli.exit_codes import ExitCode
 from crystal.cli.listing import listing_option, print_rows
 from crystal.cli.safe_text import safe_line
 from crystal.engine.preflight import check_workspace, working_directory
-from crystal.host.manifests.plugin import ModuleManifest
-from crystal.host.sources.disk import DiscoveredPlugin, home_tree
-from crystal.host.sources.disk_plugins import EntryState, ProjectEntry, project_entries
+from crystal.engine.project_code import ProjectThing, find_project_code
+from crystal.host.sources.project_trust import EntryState
 from crystal.store.config import load_config
 from crystal.store.home import Home, locate_home
 from crystal.store.trust import load_trust, revoke_entries, trust_entries
@@ -23,8 +23,6 @@ from crystal.store.trust import load_trust, revoke_entries, trust_entries
 _LINE = 4096
 _EFFECT = 500
 """Holds every path of a module whole; a longer text is one that was made to push others out of sight."""
-
-Entries = tuple[tuple[ProjectEntry, DiscoveredPlugin], ...]
 
 
 @click.command(name="trust")
@@ -35,7 +33,7 @@ Entries = tuple[tuple[ProjectEntry, DiscoveredPlugin], ...]
 @click.option("--home", help="Crystal home; else CRYSTAL_HOME, else ~/.crystal.")
 @listing_option
 def command(listing: bool, revoke: bool, yes: bool, workspace: Path | None, home: str | None, form: str) -> int:
-    """Trust the plugins of this workspace as they are now. Each one that changes later asks again."""
+    """Trust the code and prompts of this workspace as they are now. Each one that changes later asks again."""
     if listing + revoke + yes > 1:
         raise click.ClickException("--list, --revoke and --yes exclude one another; give one of them.")
     place = locate_home(home, os.environ)
@@ -53,31 +51,30 @@ def command(listing: bool, revoke: bool, yes: bool, workspace: Path | None, home
 def _trust(home: Home, workspace: Path, yes: bool, form: str) -> int:
     if load_config(home)[0].project_trust == "never":
         raise click.ClickException("projectTrust is never in config.json; set it to ask before you trust a workspace.")
-    entries = project_entries(home, workspace)
-    asked = [pair for pair in entries if pair[0].state in (EntryState.NEW, EntryState.CHANGED)]
+    things = find_project_code(home, workspace)
+    asked = [thing for thing in things if thing.entry.state in (EntryState.NEW, EntryState.CHANGED)]
     if not asked:
-        _report(form, workspace, (), "Nothing to trust:" if entries else "No code of its own in")
-        _say_refused(entries)
+        _report(form, workspace, (), "Nothing to trust:" if things else "No code of its own in")
+        _say_refused(things)
         return ExitCode.DONE
     if not yes:
         if form == "json" or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
             raise click.ClickException("there is no terminal to ask on; look with --list, then give --yes.")
-        if not _confirmed(home, workspace, asked):
+        if not _confirmed(workspace, asked):
             sys.stderr.write("Nothing was trusted.\n")
             return ExitCode.DENIED
     # The digests that were shown, not those of a later look.
-    trust_entries(home, str(workspace), {entry.name: entry.digest for entry, _ in asked})
-    _report(form, workspace, tuple(entry.name for entry, _ in asked), "Trusted in")
-    _say_refused(entries)
+    trust_entries(home, str(workspace), {thing.entry.name: thing.entry.digest for thing in asked})
+    _report(form, workspace, tuple(thing.entry.name for thing in asked), "Trusted in")
+    _say_refused(things)
     return ExitCode.DONE
 
 
-def _confirmed(home: Home, workspace: Path, asked: list[tuple[ProjectEntry, DiscoveredPlugin]]) -> bool:
-    at_home = _names_at_home(home)
+def _confirmed(workspace: Path, asked: list[ProjectThing]) -> bool:
     lines = [f"{safe_line(str(workspace), _LINE)} brings code of its own:"]
     lines += [
-        f"  {entry.name} ({entry.state.value}): {safe_line(_effect(plugin, at_home), _EFFECT)}"
-        for entry, plugin in asked
+        f"  {safe_line(thing.entry.name, _LINE)} ({thing.entry.state.value}): {safe_line(thing.effect, _EFFECT)}"
+        for thing in asked
     ]
     lines.append("What is trusted runs with your rights, as it is now; a change asks again.")
     sys.stderr.write("\n".join(lines) + f"\nTrust {'it' if len(asked) == 1 else f'these {len(asked)}'}? [y/N] ")
@@ -85,29 +82,17 @@ def _confirmed(home: Home, workspace: Path, asked: list[tuple[ProjectEntry, Disc
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _names_at_home(home: Home) -> set[str]:
-    return {plugin.directory for plugin in home_tree(home).plugins}
-
-
-def _effect(plugin: DiscoveredPlugin, at_home: set[str]) -> str:
-    if isinstance(plugin.manifest, ModuleManifest) and plugin.effective:
-        effect = f"runs {plugin.manifest.module}"
-    else:
-        effect = f"is not loaded, {plugin.skipped}"
-    return f"takes the place of the home's plugin and {effect}" if plugin.directory in at_home else effect
-
-
-def _say_refused(entries: Entries) -> None:
-    for entry, plugin in entries:
-        if entry.state is EntryState.REFUSED:
-            sys.stderr.write(f"crystal: {entry.name} cannot be trusted: {safe_line(plugin.skipped, _LINE)}\n")
+def _say_refused(things: Sequence[ProjectThing]) -> None:
+    for thing in things:
+        if thing.entry.state is EntryState.REFUSED:
+            name, fault = safe_line(thing.entry.name, _LINE), safe_line(thing.fault, _LINE)
+            sys.stderr.write(f"crystal: {name} cannot be trusted: {fault}\n")
 
 
 def _list(home: Home, workspace: Path, form: str) -> None:
-    at_home = _names_at_home(home)
     here = {
-        entry.name: (entry.state.value, _effect(plugin, at_home), entry.digest)
-        for entry, plugin in project_entries(home, workspace)
+        thing.entry.name: (thing.entry.state.value, thing.effect, thing.entry.digest)
+        for thing in find_project_code(home, workspace)
     }
     rows: list[tuple[str, ...]] = []
     for known, entries in load_trust(home).items():

@@ -42,6 +42,8 @@ class SessionOptions(Frozen):
     :param resume: id or prefix of a session to resume.
     :param continue_latest: resume the latest session of the workspace.
     :param approval_model: whether reviews use a model of their own; a named provider or model says that they do.
+    :param plugins: whether plugins are looked for.
+    :param trust_project: whether everything counts that the workspace brings, without being remembered.
     :param client_options: protocol-specific values of this process, such as the script of ``scripted``.
     :param program_timeout: seconds a program started by a tool may take when its call names no limit; infinity for
         none, ``None`` for the configured value.
@@ -63,6 +65,8 @@ class SessionOptions(Frozen):
     resume: str | None = None
     continue_latest: bool = False
     disabled_tools: tuple[str, ...] = ()
+    plugins: bool | None = None
+    trust_project: bool = False
     blocked_plugins: tuple[str, ...] = ()
     extra_plugins: tuple[FoundPlugin, ...] = ()
     client_options: Mapping[str, Any] = EMPTY
@@ -126,8 +130,14 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         for grant in load_grants(options.home)
         if grant.workspace == str(workspace)
     )
+    if options.trust_project and config.project_trust == "never":
+        raise SetupError("projectTrust is never in config.json; set it to ask, or leave out --trust-project.")
     extending = ExtensionOptions(
-        blocked=options.blocked_plugins, disabled_tools=options.disabled_tools, extra=options.extra_plugins
+        plugins=options.plugins,
+        trust_project=options.trust_project,
+        blocked=options.blocked_plugins,
+        disabled_tools=options.disabled_tools,
+        extra=options.extra_plugins,
     )
 
     async def reload() -> Extensions:

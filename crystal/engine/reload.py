@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from crystal.engine.attaching import attach_plugins
 from crystal.engine.catalog import compose_catalog
 from crystal.engine.closing import close_client
@@ -24,17 +22,17 @@ from crystal.types.notes import NoteCode
 async def settle(state: SessionState, extensions: Extensions) -> None:
     """Run the attach stages of the session's host and compose its system prompt."""
     host = extensions.host
+    models = SessionModels(lambda: state.model, lambda: _review_facts(state))
     state.attached = await attach_plugins(
         host,
         extensions.environment,
-        SessionModels(lambda: state.model, lambda: _review_facts(state)),
+        models,
         lambda: _client_makers(state, host),
         state.workspace,
         state.home.root,
     )
-    day = time.strftime("%Y-%m-%d", time.localtime(state.surroundings.now()))
-    facts = compose_system(state.mode, state.workspace, f"{state.model.provider}/{state.model.name}", day)
-    text = state.redactor.apply(await host.hooks.compose_prompt(facts))
+    state.environment, state.models, state.templates = extensions.environment, models, extensions.templates
+    text = state.redactor.apply(await host.hooks.compose_prompt(compose_system(state)))
     state.transcript.set_system(SystemItem(id="system", text=text))
     state.store.set_system(state.session_id, text)
 
@@ -55,8 +53,8 @@ def _client_makers(state: SessionState, host: Host) -> ClientMakers:
 async def reload_extensions(state: SessionState) -> None:
     """Load every extension anew and retire the instances there were; the conversation stays.
 
-    Old sinks and clients are closed, the catalog is frozen anew, the new plugins hear that a session started. Nothing
-    changes when loading fails.
+    Old sinks and clients are closed and the code of old disk plugins leaves the process, the catalog is frozen anew,
+    the new plugins hear that a session started. Nothing changes when loading fails.
 
     :raises StoreError: for a broken file of the home.
     :raises HostOptionError: for an option of this process that names a plugin or tool that is gone.
@@ -65,7 +63,8 @@ async def reload_extensions(state: SessionState) -> None:
     old, new = state.host, extensions.host
     await retire_attached(state)
     state.host = new
-    await _renew_client(state, old, new)
+    if await _renew_client(state, old, new):
+        old.close()
     state.catalog = compose_catalog(new.tools, state.mode)
     await settle(state, extensions)
     for note in new.notes.listen(lambda note: state.emit(NoteAdded(note=note))):
@@ -86,11 +85,14 @@ async def retire_attached(state: SessionState) -> None:
         await close_client(state, reviewing)
 
 
-async def _renew_client(state: SessionState, old: Host, new: Host) -> None:
-    """Make the session's client anew when a plugin serves its protocol; one that is gone leaves the old client."""
+async def _renew_client(state: SessionState, old: Host, new: Host) -> bool:
+    """Make the session's client anew when a plugin serves its protocol; one that is gone leaves the old client.
+
+    :return: whether the session needs no code of the old host any more.
+    """
     protocol = state.model.protocol
     if protocol in BUILTIN_PROTOCOLS or _factory(old, protocol) is _factory(new, protocol):
-        return
+        return True
     try:
         client = state.make_client(new, state.model.image_input)
     except Exception as error:
@@ -99,9 +101,10 @@ async def _renew_client(state: SessionState, old: Host, new: Host) -> None:
             f"The session keeps its client for the protocol '{protocol}': "
             f"{state.redactor.apply(describe_error(error))}",
         )
-        return
+        return False
     state.client, retired = client, state.client
     await close_client(state, retired)
+    return True
 
 
 def _factory(host: Host, protocol: str) -> object:

@@ -113,6 +113,7 @@ class Session:
             await state.host.hooks.on_session_ended(state.facts)
             await retire_attached(state)
             await close_client(state, state.client)
+            state.host.close()
         finally:
             state.store.close()
         state.emit(SessionClosed(session_id=state.session_id))

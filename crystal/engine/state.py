@@ -13,6 +13,7 @@ from crystal.engine.budgets import Budgets
 from crystal.engine.catalog import FrozenCatalog
 from crystal.engine.extensions import Extensions
 from crystal.engine.ids import ItemIds
+from crystal.engine.prompts.texts import BUILT_IN, Templates
 from crystal.engine.transcript import Transcript
 from crystal.host.build import Host
 from crystal.store.home import Home
@@ -21,7 +22,7 @@ from crystal.store.secrets import Redactor
 from crystal.store.sessions import SessionFiles, SessionStore, SessionTodos
 from crystal.types._frozen import Frozen
 from crystal.types.approval import ApprovalMode
-from crystal.types.environment import ModelFacts
+from crystal.types.environment import Environment, ModelFacts, SessionModels
 from crystal.types.events import Event
 from crystal.types.model import ModelClient
 from crystal.types.session import SessionFacts
@@ -115,6 +116,9 @@ class SessionState:
         self.requests = OpenRequests()
         self.checker = ArgumentChecker()
         self.attached: Attached = NOTHING_ATTACHED
+        self.environment = Environment()
+        self.models: SessionModels | None = None
+        self.templates: Templates = BUILT_IN
         self.follow_ups: list[str] = []
         self.interrupted = False
         self.turn_is_open = False

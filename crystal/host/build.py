@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from crystal.host.admission import (
     RegisteredClassifier,
@@ -52,7 +52,10 @@ class HostOptionError(Exception):
 
 
 class Host(Frozen):
-    """A loaded host: who is registered, their hooks ready to call, and what was admitted."""
+    """A loaded host: who is registered, their hooks ready to call, and what was admitted.
+
+    :param closers: take the code of its disk plugins out of the process.
+    """
 
     plugins: PluginRegistry
     hooks: Hooks
@@ -65,6 +68,12 @@ class Host(Frozen):
     placeholders: dict[str, RegisteredPlaceholder]
     status_fields: dict[str, RegisteredStatusField]
     status: StatusBoard
+    closers: tuple[Callable[[], None], ...] = ()
+
+    def close(self) -> None:
+        """Take the code of disk plugins out of the process; what still runs of it goes on with what it imported."""
+        for close in self.closers:
+            close()
 
 
 async def build_host(
@@ -78,6 +87,22 @@ async def build_host(
     :raises HostOptionError: for an option that names an unknown plugin or tool.
     """
     found = [*builtin_plugins(), *extra]
+    closers = tuple(plugin.close for plugin in found if plugin.close is not None)
+    try:
+        return await _build(options, found, earlier, known, closers)
+    except BaseException:
+        for close in closers:
+            close()
+        raise
+
+
+async def _build(
+    options: HostOptions,
+    found: Sequence[FoundPlugin],
+    earlier: Iterable[Note],
+    known: Iterable[str],
+    closers: tuple[Callable[[], None], ...],
+) -> Host:
     notes = Notes()
     for note in earlier:
         notes.add_note(note)
@@ -112,6 +137,7 @@ async def build_host(
         placeholders=placeholders,
         status_fields=fields,
         status=StatusBoard(notes),
+        closers=closers,
     )
 
 

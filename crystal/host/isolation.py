@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from types import TracebackType
 from typing import Any
+
+_HOST_FOLDER = __file__.rpartition("/host/")[0] + "/"
 
 
 class LimitReached(Exception):
@@ -100,12 +103,26 @@ def describe_error(error: BaseException) -> str:
 
 
 def name_fault(error: BaseException) -> str:
-    """Say type and place of an exception; its message may quote arguments and stays out of notes."""
-    place = ""
+    """Say type and place of an exception; its message may quote arguments and stays out of notes.
+
+    The place is the deepest one in the folder of the code that was called, not in a library that this called.
+    """
+    frames = [
+        (code.co_filename.rpartition("/"), code.co_name, traceback.tb_lineno)
+        for traceback in _tracebacks(error)
+        if not (code := traceback.tb_frame.f_code).co_filename.startswith(_HOST_FOLDER)
+    ]
+    if not frames:
+        return f"raised {type(error).__name__}"
+    called_in = frames[0][0][0]
+    (_, _, file), function, line = next(
+        frame for frame in reversed(frames) if frame[0][0] == called_in or frame[0][0].startswith(f"{called_in}/")
+    )
+    return f"raised {type(error).__name__} in {function}, line {line} of {file}"
+
+
+def _tracebacks(error: BaseException) -> Iterator[TracebackType]:
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
+    while traceback is not None:
+        yield traceback
         traceback = traceback.tb_next
-    if traceback is not None:
-        code = traceback.tb_frame.f_code
-        place = f" in {code.co_name}, line {traceback.tb_lineno} of {code.co_filename.rpartition('/')[2]}"
-    return f"raised {type(error).__name__}{place}"

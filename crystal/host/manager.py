@@ -63,6 +63,7 @@ class CheckedPluginManager(pluggy.PluginManager):
         self._specifications = specifications
         self._notes = notes
         self.registering = ""
+        self._parameters: dict[Callable[..., Any], tuple[inspect.Parameter, ...]] = {}
         for module in SPECIFICATIONS:
             self.add_hookspecs(module)
 
@@ -70,6 +71,8 @@ class CheckedPluginManager(pluggy.PluginManager):
         """Return pluggy's options for a function that may register, ``None`` for every other attribute."""
         options = super().parse_hookimpl_opts(plugin, name)
         if options is None:
+            if name in self._specifications and self._means_a_hook(plugin, name):
+                self._skip(NoteCode.HOOK_UNMARKED, name, "is not called: write @hookimpl above the function")
             return None
         hook = options.get("specname") or name
         specification = self._specifications.get(hook)
@@ -83,16 +86,38 @@ class CheckedPluginManager(pluggy.PluginManager):
             mend = f"; did you mean {nearest[0]!r}?" if nearest else "; 'crystal hooks' lists them"
             self._skip(NoteCode.HOOK_UNKNOWN, hook, f"is not a hook of this host{mend}")
             return None
-        fault = _argument_fault(getattr(plugin, name), specification)
+        fault = _argument_fault(self.parameters(getattr(plugin, name)), specification)
         if fault is not None:
             self._skip(NoteCode.HOOK_ARGUMENT, hook, fault)
             return None
         return options
 
+    def _means_a_hook(self, plugin: object, name: str) -> bool:
+        """Whether an unmarked function of a hook's name takes what that hook passes, so that it is meant for it."""
+        if not _is_own_function(plugin, name):
+            return False
+        taken = self.parameters(getattr(plugin, name))
+        specification = self._specifications[name]
+        return bool(taken) == bool(specification.arguments) and _argument_fault(taken, specification) is None
+
+    def parameters(self, function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+        """Return the parameters of a candidate function; looking them up takes most of the time of registering."""
+        found = self._parameters.get(function)
+        if found is None:
+            found = self._parameters[function] = tuple(inspect.signature(function).parameters.values())
+        return found
+
     def _skip(self, code: NoteCode, hook: str, fault: str) -> None:
-        self._notes.add(
-            code, f"Plugin '{self.registering}': '{hook}' {fault}. The rest of the plugin is loaded.", self.registering
-        )
+        stop = "" if fault.endswith("?") else "."
+        text = f"Plugin '{self.registering}': '{hook}' {fault}{stop} The rest of the plugin is loaded."
+        self._notes.add(code, text, self.registering)
+
+
+def _is_own_function(plugin: object, name: str) -> bool:
+    """Whether the plugin itself defines a function of that name; one that it imported may mean something else."""
+    function = inspect.unwrap(getattr(plugin, name))
+    module = plugin.__name__ if inspect.ismodule(plugin) else type(plugin).__module__
+    return inspect.isroutine(function) and getattr(function, "__module__", None) == module
 
 
 def _display_name(plugin: object) -> str:
@@ -104,8 +129,8 @@ def _display_name(plugin: object) -> str:
     return display if isinstance(display, str) and display.strip() else ""
 
 
-def _argument_fault(function: Callable[..., Any], specification: HookSpecification) -> str | None:
-    for parameter in inspect.signature(function).parameters.values():
+def _argument_fault(parameters: Iterable[inspect.Parameter], specification: HookSpecification) -> str | None:
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.name in specification.arguments:
@@ -194,7 +219,7 @@ class PluginRegistry:
         plain = [found for found in listed if not found.tryfirst and not found.trylast]
         # pluggy inserts each trylast implementation at the front of its list.
         ordered = (*first, *plain, *reversed(last))
-        return tuple(_implementation(found.plugin_name, found.function, self.specifications[hook]) for found in ordered)
+        return tuple(self._implementation(found.plugin_name, found.function, hook) for found in ordered)
 
     def hooks_of(self, name: str) -> tuple[str, ...]:
         """Return the names of the hooks that a plugin implements."""
@@ -202,14 +227,14 @@ class PluginRegistry:
             hook for hook in self.specifications if any(found.plugin == name for found in self.implementations(hook))
         )
 
-
-def _implementation(plugin: str, function: Callable[..., Any], specification: HookSpecification) -> Implementation:
-    positional = tuple(
-        parameter.name
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    )
-    taken = tuple(name for name in positional if name in specification.arguments)
-    return Implementation(
-        plugin=plugin, function=function, arguments=taken, by_position=positional[: len(taken)] == taken
-    )
+    def _implementation(self, plugin: str, function: Callable[..., Any], hook: str) -> Implementation:
+        positional = tuple(
+            parameter.name
+            for parameter in self._manager.parameters(function)
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        )
+        offered = self.specifications[hook].arguments
+        taken = tuple(name for name in positional if name in offered)
+        return Implementation(
+            plugin=plugin, function=function, arguments=taken, by_position=positional[: len(taken)] == taken
+        )

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from crystal.cli.app import report_failure
+from crystal.cli.log import contained_output
 from crystal.cli.run import parse_run
-from crystal.cli.task import Operator, TaskRequest, contained_output, execute_task
+from crystal.cli.task import Operator, TaskRequest, execute_task
 from crystal.engine.state import Surroundings
 from crystal.host.sources.builtin import FoundPlugin
 from crystal.store.home import Home

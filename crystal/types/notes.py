@@ -19,6 +19,7 @@ class NoteCode(Enum):
     """Every code a note can carry; published by ``crystal schema notes`` and stable."""
 
     HOOK_ERROR = "hook-error"
+    HOOK_UNMARKED = "hook-unmarked"
     HOOK_TIMEOUT = "hook-timeout"
     HOOK_SLOW = "hook-slow"
     HOOK_RESULT = "hook-result"
@@ -47,6 +48,8 @@ class NoteCode(Enum):
     DATA_DIRECTORY = "data-directory"
     COMMAND_OUTPUT = "command-output"
     STATUS_FIELD = "status-field"
+    PLACEHOLDER = "placeholder"
+    PROMPT_FILE = "prompt-file"
     CONTRIBUTION_NAME = "contribution-name"
     CONTRIBUTION_RESERVED = "contribution-reserved"
     CONTRIBUTION_DUPLICATE = "contribution-duplicate"

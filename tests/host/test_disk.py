@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from crystal.host.sources.disk import DISABLED, HIDDEN, LINK, DiscoveredPlugin, home_tree, overlay, project_tree
-from crystal.host.sources.disk_plugins import DiskPlugins, ProjectCode, find_disk_plugins
+from crystal.host.sources.disk_plugins import DiskPlugins, find_disk_plugins
+from crystal.host.sources.project_trust import ProjectCode
 from crystal.store.home import Home
 from crystal.types.environment import ExtensionSource
 from crystal.types.notes import NoteCode

@@ -12,17 +12,13 @@ from crystal.host.loading.snapshot import FolderSnapshot, read_folder
 from crystal.host.manifests.reading import ManifestRefused
 from crystal.host.sources.disk import HIDDEN
 from crystal.host.sources.disk_plugins import (
-    NEVER_TRUSTED,
     DiskPlugins,
-    EntryState,
-    ProjectCode,
-    ProjectEntry,
     find_disk_plugins,
     plan_loading,
     plugin_facts,
     project_entries,
-    untrusted_note,
 )
+from crystal.host.sources.project_trust import NEVER_TRUSTED, EntryState, ProjectCode, ProjectEntry, untrusted_note
 from crystal.host.sources.switching import switch_plugin
 from crystal.store.home import HomeFileError
 from crystal.store.trust import load_trust, remembered_entries, trust_entries
@@ -281,7 +277,8 @@ def test_what_changes_while_a_plugin_is_switched_does_not_become_trusted(place: 
         return snapshot
 
     [plugin] = place.found(ProjectCode.ASK).plugins
-    assert switch_plugin(place.home, place.workspace, plugin, False, read).changed
+    switched = switch_plugin(place.home, place.workspace, plugin, False, read)
+    assert (switched.changed, switched.trusted) == (True, False), "and the operator is told so"
     found = place.found(ProjectCode.ASK)
     assert [(entry.name, entry.state) for entry in found.untrusted] == [("plugins/Acme", EntryState.CHANGED)]
 

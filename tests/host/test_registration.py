@@ -273,3 +273,33 @@ def test_an_implementation_of_another_name_may_say_which_hook_it_means() -> None
     host = make_host(MadePlugin("Acme", shout=hookimpl(specname="on_user_message")(lambda message: exclaim(message))))
     assert user_text(host) == "hello!"
     assert host.registry.hooks_of(full_name("Acme")) == ("on_user_message",)
+
+
+def unmarked_module(name: str, function: Any) -> ModuleType:
+    module = ModuleType("acme_plugin")
+    function.__module__ = module.__name__
+    module.name = "Acme"  # type: ignore[attr-defined]
+    setattr(module, name, function)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "noted"),
+    [
+        ("on_user_message", lambda message: None, True),
+        ("attach", lambda environment: None, True),
+        ("attach", lambda debugger, port: None, False),
+        ("attach", lambda: None, False),
+        ("contribute_tools", lambda: [None], True),
+        ("on_user_messages", lambda message: None, False),
+    ],
+)
+def test_a_function_that_is_meant_for_a_hook_and_lacks_its_mark_is_noted(name: str, function: Any, noted: bool) -> None:
+    host = make_host(unmarked_module(name, function))
+    assert [note.code for note in host.notes.all] == [NoteCode.HOOK_UNMARKED] * noted
+
+
+def test_a_function_that_is_only_imported_is_not_taken_for_a_forgotten_hook() -> None:
+    module = unmarked_module("on_user_message", lambda message: None)
+    module.on_user_message.__module__ = "elsewhere"
+    assert make_host(module).notes.all == ()

@@ -85,13 +85,6 @@ def compose_review(
     quoted = _quote({"tool": call.name, "arguments": call.arguments})
     if len(quoted) > LONGEST_CALL:
         raise CallTooLong(f"the call is {len(quoted):,} characters long, too long to be reviewed whole")
-    conversation = ",\n".join(
-        _quote(
-            {"from": piece.source, "text": piece.text}
-            | ({"charactersLeftOut": piece.left_out} if piece.left_out else {})
-        )
-        for piece in evidence
-    )
     classes = _quote(
         {
             "hostClass": host.label,
@@ -101,9 +94,38 @@ def compose_review(
         }
     )
     return (
-        f'{{"workspace": {_quote(workspace)},\n"conversation": [\n{conversation}\n],\n'
+        f'{{"workspace": {_quote(workspace)},\n"conversation": {_quote_conversation(evidence)},\n'
         f'"call": {quoted},\n"class": {classes}}}'
     )
+
+
+def review_values(
+    evidence: Iterable[Evidence], call: ToolCall, host: Classification, final: Classification
+) -> dict[str, str]:
+    """Return what the tokens of a Review template stand for; texts of others are quoted as :func:`compose_review` does.
+
+    :param host: the classification before any hook.
+    :param final: the classification the policy uses.
+    """
+    return {
+        "tool_name": call.name,
+        "tool_arguments": _quote(call.arguments),
+        "host_risk": host.risk.label,
+        "host_authority": host.authority.label,
+        "classification_summary": _quote(final.summary),
+        "conversation": _quote_conversation(evidence),
+    }
+
+
+def _quote_conversation(evidence: Iterable[Evidence]) -> str:
+    pieces = ",\n".join(
+        _quote(
+            {"from": piece.source, "text": piece.text}
+            | ({"charactersLeftOut": piece.left_out} if piece.left_out else {})
+        )
+        for piece in evidence
+    )
+    return f"[\n{pieces}\n]"
 
 
 def _text(item: ModelItem) -> str:

@@ -9,13 +9,13 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator
 
-from crystal.engine.approval.evidence import CallTooLong, compose_review, select_evidence
+from crystal.engine.approval.evidence import CallTooLong, compose_review, review_values, select_evidence
 from crystal.engine.approval.policy import Verdict
 from crystal.engine.approval.verdict import Review, parse_verdict
 from crystal.engine.budgets import Spent
 from crystal.engine.candidate import Accumulator
 from crystal.engine.model_call import CHARACTERS_PER_TOKEN, CLIENT_GRACE_SECONDS
-from crystal.engine.prompts.texts import REVIEW
+from crystal.engine.prompts.compose import bind_template
 from crystal.engine.state import SessionState
 from crystal.host.isolation import LimitReached, host_is_cancelled, run_isolated
 from crystal.types.approval import ApprovalRecord
@@ -53,13 +53,13 @@ async def review_call(
         item for item in state.transcript.items if not (isinstance(item, ToolCallItem) and item.call_id == call.id)
     ]
     final = dataclasses.replace(record.final, require_prompt=require_prompt)
+    evidence = select_evidence(items, EVIDENCE_CHARACTERS)
     try:
-        text = compose_review(
-            select_evidence(items, EVIDENCE_CHARACTERS), call, record.host, final, str(state.workspace)
-        )
+        text = compose_review(evidence, call, record.host, final, str(state.workspace))
     except CallTooLong as too_long:
         return Review(verdict=Verdict.UNSURE, reason=f"no review: {too_long}")
-    system = await state.host.hooks.compose_prompt(PromptFacts(mode=PromptMode.REVIEW, text=REVIEW))
+    template = bind_template(state, state.templates.review, review_values(evidence, call, record.host, final))
+    system = await state.host.hooks.compose_prompt(PromptFacts(mode=PromptMode.REVIEW, text=template))
     redact = state.redactor.apply
     request = ModelRequest(
         purpose=Purpose.REVIEW,

@@ -19,6 +19,7 @@ from crystal.host.loading.errors import ContextImportError, LoadFailed, load_fai
 from crystal.host.loading.finder import ContextFinder, installed
 from crystal.host.loading.imports import ContextImports
 from crystal.host.loading.loader import ask_finders, make_spec
+from crystal.host.loading.missing import missing_module
 from crystal.host.loading.modules import DOT, FolderModules, FoundModule, ModuleKind
 from crystal.host.loading.names import HOST_PROVIDED, PREFIX, PUBLIC_TOPS, REFUSED_TOPS, STANDARD_NAMES
 from crystal.host.loading.shared import SharedFinder
@@ -85,7 +86,7 @@ class LoadContext:
         return self._contained(route.name) if route.top else self._imports.resolve(name)
 
     def close(self) -> None:
-        """Take the modules out of ``sys.modules``.
+        """Take the modules out of ``sys.modules``, and finders of theirs out of ``sys.meta_path``.
 
         Objects that live on keep working, and so do their imports of modules that were loaded before; what was not
         is not found any more. Instances of their classes can no longer be pickled.
@@ -93,8 +94,11 @@ class LoadContext:
         if not self._imports.closed:
             self._imports.keep(self._finder.remove(self._part))
             self._imports.code.forget_lines()
-            for finder in sys.meta_path:
-                if isinstance(finder, SharedFinder):
+            self._brought_finders.clear()
+            for finder in list(sys.meta_path):
+                if _module_of(finder).startswith(self._prefix):
+                    sys.meta_path.remove(finder)
+                elif isinstance(finder, SharedFinder):
                     finder.release(self.key)
 
     def find_spec(self, fullname: str, plain: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec:
@@ -110,25 +114,8 @@ class LoadContext:
         own = [finder for finder in sys.meta_path if _module_of(finder).startswith(self._prefix)]
         spec = ask_finders((*own, *self._brought_finders), fullname, path, target)
         if spec is None:
-            raise ContextImportError(self._missing(plain, tail, folders), name=fullname)
+            raise ContextImportError(missing_module(self.modules, plain, folders), name=fullname)
         return spec
-
-    def _missing(self, plain: str, tail: str, folders: Sequence[str]) -> str:
-        begin = f"No module named {plain!r}"
-        top = plain.partition(".")[0]
-        compiled = self.modules.compiled_file(tail, folders)
-        if compiled is not None:
-            return (
-                f"{begin} that can be loaded from a folder: {compiled} is compiled code, which would import past it; "
-                f'use a version in pure Python, or list the distribution as "shared": ["{top}"] in the manifest'
-            )
-        if plain != top:
-            return f"{begin}: {top} has no such module"
-        folder = self.modules.folder
-        return (
-            f"{begin} in the standard library, the host's public API or {folder}; vendor it with "
-            f"'pip install --target {self.modules.roots[1]} {top}' or 'crystal plugins vendor {folder} {top}'"
-        )
 
     def _place_entry(self, module: str) -> str:
         """Return the real name of a manifest's module; its file is the one named, whatever else has its name."""

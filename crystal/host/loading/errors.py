@@ -41,19 +41,21 @@ def load_failed(module: str, error: BaseException, folder: Path) -> LoadFailed:
     """
     # The exact type: a foreign class may say anything, or raise when it is asked.
     if type(error) is ContextImportError:
-        reason = f"cannot be imported: {printable(str(error)[:REASON_CHARACTERS])}"
+        reason = f"cannot be imported{place_in(error, folder)}: {printable(str(error)[:REASON_CHARACTERS])}"
     elif type(error) in _SYNTAX_ERRORS and isinstance(error, SyntaxError) and isinstance(error.filename, str):
-        file = printable(os.path.basename(error.filename))
+        file = printable(os.path.relpath(error.filename, folder))
+        line = "" if error.lineno is None else f"line {error.lineno} of "
         said = f": {printable(error.msg)}" if isinstance(error.msg, str) else ""
-        reason = f"has a syntax error in line {error.lineno} of {file}{said}"[:REASON_CHARACTERS]
+        reason = f"has a syntax error in {line}{file}{said}"[:REASON_CHARACTERS]
     else:
         kind = printable(type(error).__name__)
         does = f"ends the process when it is imported ({kind})" if isinstance(error, SystemExit) else f"raised {kind}"
-        reason = f"{does}{_place(error, folder)}"
+        reason = f"{does}{place_in(error, folder)}"
     return LoadFailed(module, reason)
 
 
-def _place(error: BaseException, folder: Path) -> str:
+def place_in(error: BaseException, folder: Path) -> str:
+    """Return the last line of a folder's code that a traceback passes, beginning with a space; empty without one."""
     place = ""
     traceback = error.__traceback__
     while traceback is not None:

@@ -18,6 +18,7 @@ from crystal.host.loading.bytecode import BytecodeCache
 from crystal.host.loading.errors import ContextImportError
 from crystal.host.loading.finder import installed
 from crystal.host.loading.loader import FolderCode
+from crystal.host.loading.missing import missing_module
 from crystal.host.loading.modules import FolderModules
 from crystal.host.loading.names import HOST_PROVIDED, PUBLIC_TOPS, ROOT, STANDARD_NAMES, refusal
 from crystal.host.loading.shared import SharedFinder
@@ -167,7 +168,11 @@ class ContextImports:
             except ContextImportError as error:
                 self.tell_plainly(error)
                 raise
-            return imported if fromlist else modules[route.top]
+            if not fromlist:
+                return modules[route.top]
+            if self.modules.has_compiled:
+                self._check_compiled(imported, fromlist)
+            return imported
 
         return __import__
 
@@ -186,7 +191,21 @@ class ContextImports:
             if name != "*" and not name.startswith("__") and name not in crystal.__all__:
                 reason = refusal(f"crystal.{name}")
                 if reason is not None:
-                    raise ContextImportError(reason, name=f"crystal.{name}")
+                    raise ContextImportError(_misspelt(name, crystal.__all__) or reason, name=f"crystal.{name}")
+
+    def _check_compiled(self, module: Any, names: Sequence[str]) -> None:
+        """Name a compiled module that is imported from its package; Python would only say that a name is missing.
+
+        :raises ContextImportError: for a name that is nothing but a compiled module.
+        """
+        members = vars(module) if isinstance(module, ModuleType) else {}
+        path, package = members.get("__path__"), members.get("__name__")
+        if path is None or not isinstance(package, str) or not package.startswith(self._prefix):
+            return
+        for name in names:
+            if isinstance(name, str) and not hasattr(module, name) and self.modules.compiled_file(name, path):
+                plain = f"{self.plain_name(package)}.{name}"
+                raise ContextImportError(missing_module(self.modules, plain, path), name=plain)
 
     def _import_otherwise(
         self,
@@ -211,10 +230,13 @@ class ContextImports:
             if route.stand_in is not None or route.guarded:
                 return self._import_watched(route, name, fromlist)
         try:
-            return _import(name, globals, locals, fromlist, level)
+            imported = _import(name, globals, locals, fromlist, level)
         except ContextImportError as error:
             self.tell_plainly(error)
             raise
+        if fromlist and self.modules.has_compiled:
+            self._check_compiled(imported, fromlist)
+        return imported
 
     def _import_kept(self, name: str, fromlist: Sequence[str] | None) -> Any:
         module = self._kept_module(name)
@@ -238,3 +260,15 @@ class ContextImports:
         if error.name is not None and error.name.startswith(self._prefix):
             error.name = self.plain_name(error.name)
             error.__traceback__ = None
+
+
+def _misspelt(name: str, offered: Sequence[str]) -> str | None:
+    """Return a clause about a name that is much like one of ``crystal``'s; ``None`` for a module of its own."""
+    from importlib.util import find_spec
+
+    if find_spec(f"crystal.{name}") is not None:
+        return None
+    import difflib
+
+    nearest = difflib.get_close_matches(name, offered, n=1)
+    return f"crystal has no {name!r}; did you mean {nearest[0]!r}?" if nearest else None

@@ -30,8 +30,15 @@ class FolderCode:
         self._lines: dict[str, Any] = {}
 
     def compile(self, path: str, source: bytes) -> CodeType:
-        """Return the code of one file."""
-        return compile_source(source, path) if self._cache is None else self._cache.compile(source, path)
+        """Return the code of one file.
+
+        :raises SyntaxError: as ``compile`` does, always with the file's name.
+        """
+        try:
+            return compile_source(source, path) if self._cache is None else self._cache.compile(source, path)
+        except SyntaxError as error:
+            error.filename = error.filename or path  # not there for a source with a NUL
+            raise
 
     def show_lines(self, path: str, source: bytes) -> None:
         """Have tracebacks and ``inspect`` show the lines that run, whatever the file holds by then."""

@@ -135,6 +135,11 @@ class FolderModules:
                 return name
         return None
 
+    @property
+    def has_compiled(self) -> bool:
+        """Whether there is any compiled code in the folder."""
+        return bool(self._compiled_files)
+
     @cached_property
     def _compiled_files(self) -> tuple[str, ...]:
         return tuple(name for name in self.snapshot.entries if name.endswith((".so", ".pyd", ".dylib")))

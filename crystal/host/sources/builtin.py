@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from crystal.types._frozen import Frozen
 
 
 class FoundPlugin(Frozen):
-    """A plugin ready to register under its full name."""
+    """A plugin ready to register under its full name.
+
+    :param close: takes its code out of the process when its host is retired; ``None`` when nothing is to be done.
+    """
 
     name: str
     plugin: object
+    close: Callable[[], None] | None = None
 
 
 def builtin_plugins() -> Iterator[FoundPlugin]:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
 from crystal.host.loading.bytecode import BytecodeCache
 from crystal.host.loading.context import LoadContext
-from crystal.host.loading.errors import LoadFailed
+from crystal.host.loading.errors import LoadFailed, place_in
 from crystal.host.sources.builtin import FoundPlugin
-from crystal.host.sources.disk_plugins import (
-    LoadablePlugin,
-    LoadPlan,
-    ProjectCode,
-    find_disk_plugins,
-    plan_loading,
-    plugin_facts,
-    untrusted_note,
-)
+from crystal.host.sources.disk_plugins import LoadablePlugin, LoadPlan, find_disk_plugins, plan_loading, plugin_facts
+from crystal.host.sources.project_trust import ProjectCode, ProjectEntry
 from crystal.store.home import Home
 from crystal.types._frozen import Frozen
 from crystal.types.environment import ExtensionFacts
 from crystal.types.notes import Note, NoteCode, Severity
+from crystal.workspace.fence import printable
 
 
 class LoadedPlugins(Frozen):
     """What came of loading.
 
-    :param notes: of finding, of trust and of loading.
+    :param notes: of finding and of loading, not of what is not trusted.
     :param failures: why a plugin is not loaded, by full name.
     """
 
@@ -35,6 +30,11 @@ class LoadedPlugins(Frozen):
     plugins: tuple[FoundPlugin, ...]
     notes: tuple[Note, ...]
     failures: dict[str, str]
+
+    @property
+    def untrusted(self) -> tuple[ProjectEntry, ...]:
+        """The plugins of the workspace that do not count."""
+        return self.plan.found.untrusted
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -50,17 +50,15 @@ class LoadedPlugins(Frozen):
         return plugin_facts(self.plan.found.plugins, display_names, self.failures)
 
 
-def load_disk_plugins(home: Home, workspace: Path, project_trust: str, blocked: frozenset[str]) -> LoadedPlugins:
+def load_disk_plugins(home: Home, workspace: Path, project: ProjectCode, blocked: frozenset[str]) -> LoadedPlugins:
     """Find the plugins of both trees and load those that count, but not the blocked ones.
 
     :param workspace: real path.
     :raises HomeFileError: for a broken ``trust.json``.
     """
-    plan = plan_loading(find_disk_plugins(home, workspace, ProjectCode(project_trust)))
-    untrusted = untrusted_note(plan.found.untrusted)
-    before = [*plan.found.notes, *([] if untrusted is None else [untrusted])]
+    plan = plan_loading(find_disk_plugins(home, workspace, project))
     plugins, notes, failures = _load(plan, home, blocked)
-    return LoadedPlugins(plan=plan, plugins=tuple(plugins), notes=(*before, *notes), failures=failures)
+    return LoadedPlugins(plan=plan, plugins=tuple(plugins), notes=(*plan.found.notes, *notes), failures=failures)
 
 
 def _load(plan: LoadPlan, home: Home, blocked: frozenset[str]) -> tuple[list[FoundPlugin], list[Note], dict[str, str]]:
@@ -79,10 +77,11 @@ def _load(plan: LoadPlan, home: Home, blocked: frozenset[str]) -> tuple[list[Fou
         except LoadFailed as failed:
             context.close()
             failures[loadable.full_name] = str(failed)
-            text = f"Plugin '{loadable.full_name}' is not loaded: {failed}."
+            end = "" if failed.reason.endswith("?") else "."
+            text = f"Plugin '{loadable.full_name}' is not loaded: {failed}{end}"
             notes.append(Note(code=NoteCode.PLUGIN_INVALID, text=text, source=loadable.full_name))
             continue
-        plugins.append(FoundPlugin(name=loadable.full_name, plugin=plugin))
+        plugins.append(FoundPlugin(name=loadable.full_name, plugin=plugin, close=context.close))
         notes += [
             Note(
                 code=NoteCode.PLUGIN_WARNING,
@@ -96,11 +95,52 @@ def _load(plan: LoadPlan, home: Home, blocked: frozenset[str]) -> tuple[list[Fou
 
 
 def _entry(context: LoadContext, loadable: LoadablePlugin) -> object:
-    module = context.entry(loadable.manifest.module)
-    name = loadable.manifest.type
-    if not name:
+    """Import a plugin's module and return the plugin: the module, or an instance of the class that is named.
+
+    :raises LoadFailed: when that fails, or the module is no plugin.
+    """
+    file = loadable.manifest.module
+    module = context.entry(file)
+    members = vars(module)
+    wanted = loadable.manifest.type
+    if not wanted:
+        if not members.get("name"):
+            raise LoadFailed(file, _nameless(members))
         return module
+    if wanted not in members:
+        nearest = difflib.get_close_matches(wanted, _own_classes(members), n=1)
+        mend = f"; did you mean {nearest[0]}?" if nearest else ""
+        raise LoadFailed(file, f"has no class {wanted}, which the field type names{mend}")
+    kind = members[wanted]
+    if not isinstance(kind, type):
+        raise LoadFailed(
+            file,
+            f"has no class {wanted}, which the field type names, but a value of the type "
+            f"{printable(type(kind).__name__)}; name a class, or leave the field out to have the module as the plugin",
+        )
     try:
-        return vars(module)[name]
-    except KeyError:
-        raise LoadFailed(loadable.manifest.module, f"it has no class {name}, which the field type names") from None
+        made: object = kind()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # Code of a plugin may raise anything, SystemExit included.
+        place = place_in(error, loadable.snapshot.folder)
+        if isinstance(error, TypeError) and not place:
+            fault = f"has a class {wanted} that needs arguments; give each parameter of its __init__ a default"
+        else:
+            fault = f"has a class {wanted} that raised {printable(type(error).__name__)}{place} when it was made"
+        raise LoadFailed(file, fault) from error
+    return made
+
+
+def _nameless(members: Mapping[str, object]) -> str:
+    """Say what a module lacks to be a plugin; its only class with a ``name`` is probably what is meant."""
+    named = [name for name in _own_classes(members) if getattr(members[name], "name", None)]
+    if named:
+        return f'has no name, but its class {named[0]} has one; write "type": "{named[0]}" into the manifest'
+    return 'has no name; write a line such as name = "acme" at its top'
+
+
+def _own_classes(members: Mapping[str, object]) -> list[str]:
+    own = members.get("__name__")
+    return [name for name, value in members.items() if isinstance(value, type) and value.__module__ == own]

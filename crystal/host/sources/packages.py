@@ -22,11 +22,13 @@ class PackagePlugin(Frozen):
 
     :param value: ``module`` or ``module:attribute``.
     :param distribution: name and version, for people.
+    :param installed: the folder that its metadata lie in.
     """
 
     name: str
     value: str
     distribution: str
+    installed: Path
 
     @property
     def full_name(self) -> str:
@@ -50,6 +52,14 @@ class PackagePlugin(Frozen):
         if spec.submodule_search_locations:
             return Path(next(iter(spec.submodule_search_locations)))
         return None if spec.origin is None or not spec.has_location else Path(spec.origin)
+
+    def lies_in(self, workspace: Path) -> bool:
+        """Whether any file of it lies inside the workspace.
+
+        :param workspace: real path.
+        """
+        places = [self.installed, *([place] if (place := self.place()) else [])]
+        return any(Path(os.path.realpath(place)).is_relative_to(workspace) for place in places)
 
     def load(self) -> object:
         """Import the module and return the plugin: the module, or its attribute.
@@ -102,7 +112,12 @@ def find_packages(paths: Iterable[str] | None = None) -> tuple[PackagePlugin, ..
         for entry in distribution.entry_points:
             if entry.group == GROUP:
                 shown = f"{distribution.metadata['Name']} {distribution.version}"
-                plugin = PackagePlugin(name=entry.name, value=entry.value, distribution=shown)
+                plugin = PackagePlugin(
+                    name=entry.name,
+                    value=entry.value,
+                    distribution=shown,
+                    installed=Path(str(distribution.locate_file(""))),
+                )
                 found.setdefault((entry.name, distribution.metadata["Name"]), plugin)
     return tuple(sorted(found.values(), key=lambda plugin: (plugin.name, plugin.distribution)))
 

@@ -54,7 +54,9 @@ def switch_plugin(
     if trusted_as is not None:
         # Our own change alone becomes trusted: another file may have changed at the same time.
         after = trusted_as.digest_with(PLUGIN_MANIFEST, data)
-        trusted = update_entry(home, str(workspace), plugin.entry, trusted_as.digest, after)
+        trusted = _digest(plugin, read) == after and update_entry(
+            home, str(workspace), plugin.entry, trusted_as.digest, after
+        )
     return Switched(path=path, changed=True, trusted=trusted)
 
 
@@ -67,9 +69,20 @@ def _trusted_snapshot(
     known = remembered_entries(home, str(workspace)).get(plugin.entry)
     if known is None:
         return None
-    try:
-        snapshot = read(plugin.path)
-    except FolderRefused:
+    snapshot = _snapshot(plugin, read)
+    if snapshot is None:
         return None
     as_read = snapshot.digest == known and snapshot.files.get(PLUGIN_MANIFEST) == file.data
     return snapshot if as_read else None
+
+
+def _digest(plugin: DiscoveredPlugin, read: ReadFolder) -> str:
+    snapshot = _snapshot(plugin, read)
+    return "" if snapshot is None else snapshot.digest
+
+
+def _snapshot(plugin: DiscoveredPlugin, read: ReadFolder) -> FolderSnapshot | None:
+    try:
+        return read(plugin.path)
+    except FolderRefused:
+        return None

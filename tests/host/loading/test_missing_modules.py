@@ -191,7 +191,7 @@ FAULTS = {
     "raise SyntaxError('of its own, with a secret')": "raised SyntaxError in line 1 of acme.py",
     "raise SyntaxError('secret', (3, 4, 5, 6))": "raised SyntaxError in line 1 of acme.py",
     "raise type('Odd\\x1b', (Exception,), {'__str__': None})": "in line 1 of acme.py",
-    "import importlib; importlib.import_module('a' * 100_000)": "cannot be imported: No module named 'aaa",
+    "import importlib; importlib.import_module('a' * 100_000)": "in line 1 of acme.py: No module named 'aaa",
     "try:\n    import yaml\nexcept ImportError as e:\n    class Own(type(e)): __str__ = None\n    raise Own": "line 5",
     "assert False, 'x' * 100": "raised AssertionError in line 1 of acme.py",
 }
