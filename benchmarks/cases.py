@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import clients, shell
+from benchmarks import clients, search, shell
 from benchmarks.figures import Finding, Result, Samples, ratio
 from benchmarks.gaps import GapReport, read_log, report, split_runs
 from benchmarks.process import BenchmarkError, Command, Run, alternate, measure
@@ -244,6 +244,9 @@ CASES: Mapping[str, Callable[[Stage], Result]] = {
     "bash_call": shell.bash_call,
     "bash_output": shell.bash_output,
     "bash_class": shell.bash_class,
+    "search_content": search.search_content,
+    "search_names": search.search_names,
+    "read_large": search.read_large,
     "dispatch": dispatch,
     "loading": loading,
 }

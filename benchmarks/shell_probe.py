@@ -19,8 +19,35 @@ PRODUCERS = {
     "zero bytes": "head -c 1073741824 /dev/zero",
     "lines": "yes 'one line of a log, as long as such lines often are, more or less' | head -c 1073741824",
 }
-COMMANDS = 'for name in src/*.py; do grep -n "TODO" "$name" | head -n 5; done && sort -u list.txt > sorted.txt'
 KILOBYTE = 1024
+COMMANDS = {
+    "one program with many files": "python -m pytest -q -x --maxfail=1 "
+    + " ".join(f"tests/unit/test_module_{number:02}.py::test_case_{number:02}" for number in range(22)),
+    "a chain of commands": " && ".join(
+        (
+            "cd web && git pull --rebase && npm ci --no-audit",
+            "npm run build -- --mode production 2>&1 | tee build.log",
+            "find dist -name '*.map' -type f -print0 | xargs -0 -n 50 ls -l",
+            'for f in $(git diff --name-only HEAD~1); do echo "changed: $f"; done',
+            "docker compose -f docker-compose.yml config | grep image",
+            "python3 -m pytest -q tests/unit --maxfail=1 -k 'not slow'",
+            "curl -fsS https://example.com/health | jq -r .status",
+            "tar czf release.tar.gz dist package.json",
+            "git log --oneline --since=2.weeks --author=me -- src tests docs | head -n 20",
+            "grep -rn --include='*.ts' 'TODO|FIXME' src | sort | uniq -c | sort -rn | head",
+            "cp -r dist/assets public/assets && ls -la public && du -sh public",
+            "git status --short && git diff --stat && cat package.json | jq '.scripts'",
+            'echo "built at $(date +%F) in $PWD" >> build.log && wc -l build.log',
+            "npm run lint -- --max-warnings 0 --ext .ts,.tsx src",
+            "npm test -- --watchAll=false --coverage --silent",
+        )
+    ),
+    "a script in a heredoc": "python3 - <<'END'\n" + "total = total + value * 2  # count what is there\n" * 20 + "END",
+    "small commands in loops": "; ".join(
+        ['for name in src/*.py; do grep -n "TODO" "$name" | head -n 5; done && sort -u list.txt > sorted.txt'] * 10
+    ),
+}
+"""Each about a kilobyte long."""
 TIMES_CLASSIFIED = 50
 
 
@@ -103,22 +130,26 @@ async def probe_output(directory: Path) -> dict[str, float]:
 
 
 async def probe_class(directory: Path) -> dict[str, float]:
-    """The milliseconds to judge a command of one kilobyte, never the same one twice."""
+    """The milliseconds to judge each command line of one kilobyte, never the same one twice."""
     from crystal.types.tools import ClassifierFacts
     from plugins_builtin.classifiers import BuiltinClassifier
 
     classifier = BuiltinClassifier()
     facts = ClassifierFacts(workspace=directory, home=directory / "home", paths=(), plugin="builtin:shell")
-    times = []
-    for number in range(WARM_CALLS + TIMES_CLASSIFIED):
-        command = "; ".join([COMMANDS] * (KILOBYTE // len(COMMANDS) + 1))
-        made = call(f"{command}; echo {number}")
-        began = time.perf_counter()
-        judged = classifier.classify(made, facts)
-        times.append(time.perf_counter() - began)
-        if judged is None:
-            raise SystemExit("bash was not judged")
-    return {"ours": statistics.median(times[WARM_CALLS:]) * 1e3}
+    found = {}
+    for name, command in COMMANDS.items():
+        if not 0.9 < len(command) / KILOBYTE < 1.4:
+            raise SystemExit(f"{name} has {len(command)} characters")
+        times = []
+        for number in range(WARM_CALLS + TIMES_CLASSIFIED):
+            made = call(f"echo {number}; {command}")
+            began = time.perf_counter()
+            judged = classifier.classify(made, facts)
+            times.append(time.perf_counter() - began)
+            if judged is None:
+                raise SystemExit("bash was not judged")
+        found[name] = statistics.median(times[WARM_CALLS:]) * 1e3
+    return found
 
 
 PROBES = {"call": probe_call, "output": probe_output, "class": probe_class}

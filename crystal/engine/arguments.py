@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from crystal.types._readonly import EMPTY, ReadOnlyDict, read_only
+
+_HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+"""Without one of these no half of a surrogate pair can be in the arguments, and most calls have none."""
 
 DEEPEST = 100
 """Levels of objects and arrays; more is a runaway model, and deep values exhaust the interpreter's stack."""
@@ -50,8 +54,26 @@ def parse_arguments(text: str) -> ReadOnlyDict:
         raise ArgumentsFault(f"The arguments are nested more than {DEEPEST} deep. The call was not run.")
     if not isinstance(value, dict):
         raise ArgumentsFault(f"The arguments are {_kind(value)}, not a JSON object. The call was not run.")
+    if _HALF_ESCAPED.search(text):
+        require_text(value)
     parsed: ReadOnlyDict = read_only(value)
     return parsed
+
+
+def require_text(arguments: Mapping[str, Any]) -> None:
+    """Make sure that every text is one: half of a surrogate pair could reach a file, a program or a store as another.
+
+    :raises ArgumentsFault: naming the argument.
+    """
+    for name, value in arguments.items():
+        try:
+            json.dumps({name: value}, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            shown = name.encode("utf-8", "replace").decode()
+            raise ArgumentsFault(
+                f"The argument {shown!r} holds half of a surrogate pair, which is no character; write the character "
+                "whole or leave it out. The call was not run."
+            ) from None
 
 
 def _loads(text: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from crystal.engine.approval.classify import apply_pre_classifier, classify
 from crystal.engine.approval.gate import FILE_WRITERS, Judged, approve_call
-from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments
+from crystal.engine.arguments import ArgumentsFault, SchemaUnusable, parse_arguments, require_text
 from crystal.engine.budgets import Spent, calls_left
 from crystal.engine.candidate import redact_arguments, redact_strings
 from crystal.engine.checkpoint import checkpoint
@@ -85,6 +85,7 @@ async def prepare_call(state: SessionState, item: ToolCallItem, parent_call_id: 
         call = made = dataclasses.replace(call, arguments=parse_arguments(item.arguments))
         call = _without_secrets(state, await state.host.hooks.on_tool_call(call, state.catalog.tools.keys()))
         if call != made:
+            require_text(call.arguments)
             # What is kept is what would run.
             record_call(state, call.id, call.name, json.dumps(call.arguments, ensure_ascii=False), parent_call_id)
         tool = _offered(state, call.name)

@@ -74,9 +74,8 @@ class Fence(Frozen):
         path = text
         if text == "~" or text.startswith("~/"):
             path = self._users_home() + text[1:]
-        if not path.startswith("/"):
-            path = f"{self.workspace}/{path}"
-        real, bound_to_process = _follow(path, text)
+        start = "" if path.startswith("/") else str(self.workspace).rstrip("/")
+        real, bound_to_process = _follow(path, start, text)
         zone = self._zone_of_file(real)
         if bound_to_process and zone in (PathZone.WORKSPACE, PathZone.GUARDED):
             zone = PathZone.OUTSIDE
@@ -237,16 +236,17 @@ def _printable_character(character: str) -> str:
     return "\ufffd" if "\ud800" <= character <= "\udfff" else ascii(character)[1:-1]
 
 
-def _follow(path: str, text: str) -> tuple[str, bool]:
-    """Follow every link and ``..`` of an absolute path.
+def _follow(path: str, start: str, text: str) -> tuple[str, bool]:
+    """Follow every link and ``..`` of a path.
 
     It is not ``os.path.realpath`` because that cannot tell a way through ``/proc`` from an ordinary one.
 
+    :param start: the real path of the folder that the path begins at, without a slash at its end.
     :return: the real path, and whether the way led through a link that is bound to the process which follows
         it.
     """
     pending = path.split("/")[::-1]
-    real = ""
+    real = start
     bound_to_process = False
     links = 0
     while pending:

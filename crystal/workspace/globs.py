@@ -28,8 +28,15 @@ class GlobPattern(Frozen):
 
     def matches(self, path: str) -> bool:
         """Whether the whole of a relative path with ``/`` between its parts matches."""
-        parts = path.split("/")
-        return any(_match(parts, alternative) for alternative in self.alternatives)
+        name = path.rpartition("/")[2]
+        for alternative in self.alternatives:
+            last = alternative[-1] if alternative else None
+            # Most paths of a tree fail by their last part, and most patterns say no more than that.
+            if last is not None and not last.match(name):
+                continue
+            if (last is not None and alternative[:-1] == (None,)) or _match(path.split("/"), alternative):
+                return True
+        return False
 
     def depth(self) -> int | None:
         """How many parts a matching path has at most, or ``None`` when there is no bound."""
@@ -129,7 +136,7 @@ def _compile_part(part: str) -> re.Pattern[str]:
         character = part[position]
         if character == "\\" and position + 1 < len(part):
             position += 1
-            translated.append(f"[{part[position]}]")
+            translated.append(f"[{part[position]}]" if part[position] in "*?[" else part[position])
         elif part.startswith("[^", position):
             position += 1
             translated.append("[!")

@@ -9,10 +9,14 @@ from crystal.types.tools import ToolCall, ToolContext, ToolDefinition, ToolOutpu
 from crystal.workspace.fence import printable
 from crystal.workspace.limits import ENTRY_LIMIT, OUTPUT_CHARACTERS
 from crystal.workspace.open_files import describe_kind, open_folder
+from plugins_builtin.files.argument_rules import require_arguments
 from plugins_builtin.files.outcome import CallRefused, answer, counted, fence_of, positive
 
 _NOTE_CHARACTERS = 500
 """Room kept in the output for what is said about the page."""
+
+_FARTHEST = 10**18
+"""An offset beyond is as good as this one: no folder holds as much, and longer numbers cannot be written out."""
 
 _ENTRIES_HELD = 10_000
 """Entries held beyond those that a page needs before the others are dropped."""
@@ -41,10 +45,11 @@ class ListTool:
 
 
 def _list(call: ToolCall, context: ToolContext) -> ToolOutput:
+    require_arguments(call, ListTool.definition)
     fence = fence_of(context)
     real = fence.admit(call.arguments.get("path", "."), context.permitted_paths).real
     shown = fence.show(real)
-    offset = positive(call, "offset", 1)
+    offset = min(positive(call, "offset", 1), _FARTHEST)
     limit = min(positive(call, "limit", ENTRY_LIMIT), ENTRY_LIMIT)
     with open_folder(real, shown) as folder, os.scandir(folder) as scanned:
         count, entries = _first_entries(scanned, offset + limit - 1)

@@ -46,7 +46,7 @@ async def printed_records(
             yield record
         # A file that cannot be read is silent and also ends with 2; only a pattern at fault leaves a message.
         if await child.wait() == 2 and not printed and (message := await errors):
-            raise CallRefused(f"grep cannot use the pattern: {_reason(message)}; mend it or escape its special signs.")
+            raise unusable(_reason(message))
     finally:
         if child.returncode is None:
             child.kill()
@@ -95,5 +95,10 @@ async def _feed(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 def _reason(message: bytes) -> str:
     """Return the one line of a backend's message that says what is wrong with the pattern."""
     lines = [line.strip() for line in message.decode("utf-8", "replace").splitlines() if line.strip()]
-    reason = next((line for line in lines if line.startswith("error:")), lines[-1] if lines else "unknown fault")
-    return printable(reason.removeprefix("error:").strip().rstrip("."))
+    reason = next((line for line in lines if line.startswith("error:")), lines[0] if lines else "unknown fault")
+    return printable(reason.removeprefix("error:").removeprefix("rg:").strip().rstrip("."))
+
+
+def unusable(reason: str) -> CallRefused:
+    """Return the refusal of a pattern that a backend cannot use."""
+    return CallRefused(f"grep cannot use the pattern: {reason}; mend it or escape its special signs.")

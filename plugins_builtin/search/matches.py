@@ -1,7 +1,8 @@
 """What a search backend prints, read into matches and shown to the model. Pure: no I/O.
 
-Both backends print one line for each matching or neighbouring line: ``path NUL number : column : text`` for a
-match and ``path NUL number - text`` for a neighbour, the column counting UTF-8 bytes from 1.
+Both backends print one line for each matching or neighbouring line: ``path NUL number NUL column NUL text`` for a
+match and ``path NUL number - text`` for a neighbour, the column counting UTF-8 bytes from 1. Ripgrep leaves out the
+column and its NUL for an empty match at the end of a file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LINE_SHOWN = 400
 _BEFORE_MATCH = 100
 _CUT = "<…>"
 _NOTES_CHARACTERS = 500
-_RECORD = re.compile(rb"(?s)([^\0]+)\0(\d+)(?::(\d+):|-)(.*)")
+_RECORD = re.compile(rb"(?s)([^\0]+)\0(\d+)(?:(\0)(?:(\d+)\0)?|-)(.*)")
 
 
 class FoundLine(Frozen):
@@ -38,12 +39,13 @@ def parse_line(record: bytes) -> FoundLine | None:
     match = _RECORD.fullmatch(record)
     if match is None:
         return None
-    path, number, column, text = match.groups()
+    path, number, matched, column, text = match.groups()
+    text = text.removesuffix(b"\r")
     return FoundLine(
         path=path.decode("utf-8", "surrogateescape"),
         number=int(number),
-        column=None if column is None else int(column),
-        text=text.removesuffix(b"\r"),
+        column=None if matched is None else int(column or len(text) + 1),
+        text=text,
     )
 
 

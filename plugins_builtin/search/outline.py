@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import deque
 
 from crystal.types.tools import ToolCall, ToolContext, ToolOutput
-from crystal.workspace.fence import printable
-from crystal.workspace.ignore import IgnoreRules
+from crystal.workspace.fence import PathRefused, printable
 from crystal.workspace.limits import ENTRY_LIMIT
-from crystal.workspace.walk import WalkedEntry, folder_entries
-from plugins_builtin.files.outcome import counted, fence_of, positive
-from plugins_builtin.search.roots import admission_below, require_folder
+from crystal.workspace.open_files import open_folder
+from crystal.workspace.walk import FolderEntries, WalkedEntry, read_folder
+from plugins_builtin.files.outcome import counted, positive
+from plugins_builtin.search.background import Clock
+from plugins_builtin.search.roots import SearchRoot
 
 DEPTH = 3
 LIMIT = 300
@@ -20,37 +21,41 @@ LIMIT = 300
 class Outline:
     """A part of a tree: the entries of the folders that were opened.
 
-    :param root: real path of the folder at the top.
+    :param root: the folder at the top.
+    :param clock: says when to stop.
     """
 
-    def __init__(self, root: str, rules: IgnoreRules, admits: Callable[[str], bool]) -> None:
+    def __init__(self, root: SearchRoot, clock: Clock) -> None:
         self._root = root
-        self._rules = rules
-        self._admits = admits
+        self._clock = clock
+        self._rules = root.rules()
         self._opened: dict[str, list[WalkedEntry]] = {}
         self._cut: dict[str, int] = {}
         self.passed_over = 0
         self.closed = 0
 
-    def open(self, depth: int, limit: int, stopped: Callable[[], bool]) -> None:
+    def open(self, depth: int, limit: int) -> None:
         """Open folders level by level.
 
         :param depth: levels at most.
         :param limit: entries at most.
         """
-        pending = [("", 1)]
-        while pending and not stopped():
-            folder, level = pending.pop(0)
+        pending = deque([("", 1)])
+        while pending and not self._clock.stopped():
+            folder, level = pending.popleft()
             if level > depth or limit <= 0:
                 self.closed += 1
                 continue
-            entries = list(folder_entries(self._root, folder, level, self._rules, self._admits, with_links=True))
-            self.passed_over += self._count(folder) - len(entries)
-            if len(entries) > limit:
-                self._cut[folder] = len(entries) - limit
-            self._opened[folder] = entries[:limit]
-            limit -= len(self._opened[folder])
-            pending += [(entry.path, level + 1) for entry in self._opened[folder] if entry.folder]
+            seen = self._read(folder, limit)
+            self.passed_over += seen.left_out
+            if seen.met > limit:
+                self._cut[folder] = seen.met - limit
+            above = f"{folder}/" if folder else ""
+            entries = [WalkedEntry(above + name, is_folder, level) for name, is_folder in seen.entries]
+            self._opened[folder] = entries
+            limit -= len(entries)
+            pending.extend((entry.path, level + 1) for entry in entries if entry.folder)
+        self.closed += len(pending)
 
     def lines(self) -> list[str]:
         """The tree, two spaces a level; a folder that was not opened says how much is in it."""
@@ -68,37 +73,57 @@ class Outline:
                 lines.append(f"{name}/")
                 pending += [*self._rest(entry.path, entry.depth + 1), *reversed(self._opened[entry.path])]
             else:
-                lines.append(f"{name}/ ({counted(self._count(entry.path), 'entry', 'entries')})")
+                lines.append(f"{name}/{self._count(entry.path)}")
         return lines
 
     def _rest(self, folder: str, depth: int) -> list[str]:
         count = self._cut.get(folder)
         return [f"{'  ' * (depth - 1)}… {count} more"] if count else []
 
-    def _count(self, folder: str) -> int:
+    def _read(self, folder: str, limit: int) -> FolderEntries:
+        real = self._root.path(folder).rstrip("/") or "/"
         try:
-            return len(os.listdir(f"{self._root}/{folder}"))
+            with open_folder(real, real) as descriptor:
+                return read_folder(real, descriptor, self._rules, self._root.admits, with_links=True, most=limit)
+        except PathRefused:
+            # Removed since the folder above it was read.
+            return FolderEntries([], 0, 0)
         except OSError:
-            return 0
+            self._root.unreadable.append(real)
+            return FolderEntries([], 0, 0)
+
+    def _count(self, folder: str) -> str:
+        """Say how much a folder holds that was not opened."""
+        if self._clock.stopped():
+            return ""
+        real = self._root.path(folder)
+        try:
+            with open_folder(real, real) as descriptor, os.scandir(descriptor) as scanned:
+                return f" ({counted(sum(1 for _ in scanned), 'entry', 'entries')})"
+        except PathRefused:
+            return ""
+        except OSError:
+            return " (not readable)"
 
 
-def show_tree(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]) -> ToolOutput:
+def show_tree(call: ToolCall, context: ToolContext, clock: Clock) -> ToolOutput:
     """Answer a ``tree`` call.
 
-    :param stopped: whether nobody waits for the answer any more.
+    :param clock: says when to stop.
     :raises PathRefused: when the call cannot be done as it was made.
     :raises OSError: when the system does not allow it.
     """
-    fence = fence_of(context)
-    root = fence.admit(call.arguments.get("path", "."), context.permitted_paths).real
-    require_folder(root, fence.show(root))
-    rules = IgnoreRules.for_search(str(fence.workspace), root)
-    outline = Outline(root, rules, admission_below(fence, root, context.permitted_paths))
-    outline.open(positive(call, "depth", DEPTH), min(positive(call, "limit", LIMIT), ENTRY_LIMIT), stopped)
-    lines = [f"{fence.show(root)}/", *(f"  {line}" for line in outline.lines())]
+    root = SearchRoot(call, context)
+    root.require_folder()
+    outline = Outline(root, clock)
+    outline.open(positive(call, "depth", DEPTH), min(positive(call, "limit", LIMIT), ENTRY_LIMIT))
+    lines = [f"{root.show(root.real)}/", *(f"  {line}" for line in outline.lines())]
     notes = []
+    if clock.expired:
+        notes.append(f"Stopped after {clock.seconds:g} seconds.")
     if outline.closed:
         notes.append(f"{counted(outline.closed, 'folder')} not opened; give a deeper depth, a higher limit or a path.")
     if outline.passed_over:
         notes.append(f"{counted(outline.passed_over, 'entry', 'entries')} ignored, special or not to be shown.")
+    notes += root.unread()
     return ToolOutput(text="\n".join([*lines, f"({' '.join(notes)})"] if notes else lines))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Callable
 
 from crystal.types._frozen import Frozen
 from crystal.types.tools import ToolCall, ToolContext, ToolOutput
 from crystal.workspace.fence import PathRefused, printable
-from crystal.workspace.ignore import IgnoreRules
-from crystal.workspace.limits import ENTRY_LIMIT
+from crystal.workspace.hard_links import has_other_names
 from crystal.workspace.open_files import open_regular, read_bytes
 from crystal.workspace.text_files import NotText, decode_text
 from crystal.workspace.walk import walk
-from plugins_builtin.files.outcome import CallRefused, counted, fence_of, positive
+from plugins_builtin.files.outcome import CallRefused, counted, positive
+from plugins_builtin.search.background import Clock
 from plugins_builtin.search.matches import cut_line
-from plugins_builtin.search.roots import admission_below, require_folder
+from plugins_builtin.search.roots import SearchRoot
 
 LIMIT = 10
 LINES_SHOWN = 3
@@ -42,42 +41,55 @@ class CountedFile(Frozen):
     in_text: tuple[int, ...]
 
 
-def search_files(call: ToolCall, context: ToolContext, stopped: Callable[[], bool]) -> ToolOutput:
+def search_files(call: ToolCall, context: ToolContext, clock: Clock) -> ToolOutput:
     """Answer a ``search`` call.
 
-    :param stopped: whether nobody waits for the answer any more.
+    :param clock: says when to stop; then what was found by that time is the answer.
     :raises PathRefused: when the call cannot be done as it was made.
     :raises OSError: when the system does not allow it.
     """
-    fence = fence_of(context)
-    root = fence.admit(call.arguments.get("path", "."), context.permitted_paths).real
-    require_folder(root, fence.show(root))
+    root = SearchRoot(call, context)
+    root.require_folder()
     query = call.arguments["query"]
     words = split_words(query)
     if not words:
         raise CallRefused("The query holds no word; give one or more words, or use grep for signs.")
-    limit = min(positive(call, "limit", LIMIT), ENTRY_LIMIT)
-    rules = IgnoreRules.for_search(str(fence.workspace), root)
+    limit = positive(call, "limit", LIMIT)
+    files, read = _count_files(root, words, clock)
+    blocks: list[str] = []
+    for file in rank(files, read):
+        real = root.path(file.path)
+        if len(blocks) < limit and _may_be_shown(root, real):
+            blocks.append("\n".join([root.show(real), *best_lines(_read_text(real), words)]))
+    if not blocks:
+        blocks.append(f"No file in {root.show(root.real)} holds a word of {printable(query)}.")
+    notes = []
+    if len(files) > limit:
+        notes.append(f"{limit} of {counted(len(files), 'file')} that hold a word; a higher limit shows more.")
+    if clock.expired or read == FILES_READ:
+        when = f", in {clock.seconds:g} seconds" if clock.expired else ""
+        notes.append(f"Only the first {counted(read, 'file')} were searched{when}; name a folder to search others.")
+    return ToolOutput(text="\n".join([*blocks, *(f"({note})" for note in [*notes, *root.unread()])]))
+
+
+def _count_files(root: SearchRoot, words: tuple[str, ...], clock: Clock) -> tuple[list[CountedFile], int]:
+    """Return the files that hold a word, and how many were looked at."""
     files: list[CountedFile] = []
     read = 0
-    for entry in walk(root, rules, admission_below(fence, root, context.permitted_paths), stopped=stopped):
-        if read == FILES_READ or stopped():
+    for entry in walk(root.real, root.rules(), root.admits, stopped=clock.stopped, unreadable=root.unreadable):
+        if read == FILES_READ or clock.stopped():
             break
         read += 1
-        counted_file = count_words(entry.path, _read_text(f"{root.rstrip('/')}/{entry.path}"), words)
+        counted_file = count_words(entry.path, _read_text(root.path(entry.path)), words)
         if any(counted_file.in_name) or any(counted_file.in_text):
             files.append(counted_file)
-    blocks = []
-    for file in rank(files, read)[:limit]:
-        real = f"{root.rstrip('/')}/{file.path}"
-        blocks.append("\n".join([fence.show(real), *best_lines(_read_text(real), words)]))
-    if not blocks:
-        return ToolOutput(text=f"No file in {fence.show(root)} holds a word of {printable(query)}.")
-    if len(files) > limit:
-        blocks.append(f"({limit} of {counted(len(files), 'file')} that hold a word; a higher limit shows more.)")
-    if read == FILES_READ:
-        blocks.append(f"(Only the first {FILES_READ} files were searched; name a folder to search others.)")
-    return ToolOutput(text="\n".join(blocks))
+    return files, read
+
+
+def _may_be_shown(root: SearchRoot, real: str) -> bool:
+    """Whether a file may still be shown, also under the other names it may have."""
+    status = has_other_names(real)
+    return status is None or root.admits.names_file(real)
 
 
 def split_words(query: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from crystal.workspace.ignore import IGNORED_FOLDERS
@@ -17,6 +18,7 @@ _OPTIONS = (
     "--no-heading",
     "--with-filename",
     "--null",
+    r"--field-match-separator=\x00",
     # Whether a file is binary is decided the same way for both backends, so ripgrep must not decide it.
     "--text",
     "--crlf",
@@ -28,10 +30,15 @@ _OPTIONS = (
     "--no-ignore-global",
     "--no-ignore-exclude",
     "--no-ignore-dot",
-    # An order that does not change from run to run, at the price of one thread.
-    "--sort=path",
     f"--max-filesize={GREP_FILE_BYTES}",
 )
+
+_PIECE = r"(?:[\w.+@=~-]|\*(?!\*)|\{[\w.+@=~-]+(?:,[\w.+@=~-]+)*\})"
+_PLAIN_GLOB = re.compile(rf"!?/?(?:\*\*/)?(?:{_PIECE}+/)*(?:{_PIECE}+|\*\*)?", re.ASCII)
+"""A glob that ripgrep understands as we do."""
+
+_PORTION_BYTES = 1 << 17
+"""Bytes of paths in one command line; systems allow a few times as many."""
 
 
 def find_ripgrep(workspace: Path) -> str | None:
@@ -52,27 +59,55 @@ def find_ripgrep(workspace: Path) -> str | None:
     return find_program("rg", workspace)
 
 
-def ripgrep_arguments(program: str, scope: SearchScope, wish: SearchWish) -> list[str]:
-    """Return the command line. The pattern, the glob and the path can never be read as options."""
-    arguments = [program, *_OPTIONS]
-    if wish.files_only:
-        arguments.append("--files-with-matches")
-    else:
-        arguments += ["--line-number", "--column", f"--context={wish.context}"]
-    if wish.ignore_case:
-        arguments.append("--ignore-case")
-    if not scope.single_file:
-        arguments += _filters(scope, wish)
-    return [*arguments, f"--regexp={wish.pattern}", "--", scope.argument]
+def naming_arguments(program: str, scope: SearchScope, wish: SearchWish, files: list[str] | None) -> list[str]:
+    """Return the command line that names the files with a match, in any order.
+
+    :param files: the files to search; ``None`` to let ripgrep find them.
+    """
+    arguments = [*_begun(program, wish), "--files-with-matches"]
+    if files is None:
+        return [*arguments, *_filters(scope, wish), "--", scope.argument]
+    return [*arguments, "--", *files]
+
+
+def printing_arguments(program: str, wish: SearchWish, files: list[str]) -> list[str]:
+    """Return the command line that prints the lines of some files, one file after the other as they are given."""
+    wanted = ["--threads=1", "--line-number", "--column", f"--context={wish.context}"]
+    return [*_begun(program, wish), *wanted, "--", *files]
+
+
+def portions(files: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Split files into lists that fit into a command line.
+
+    :param most: files in one list at most.
+    """
+    portion: list[str] = []
+    room = _PORTION_BYTES
+    for file in files:
+        room -= len(os.fsencode(file)) + 1
+        if portion and (room < 0 or len(portion) == most):
+            yield portion
+            portion, room = [], _PORTION_BYTES
+        portion.append(file)
+    if portion:
+        yield portion
+
+
+def _begun(program: str, wish: SearchWish) -> list[str]:
+    """Return the start of a command line. The pattern can never be read as an option."""
+    case = ["--ignore-case"] if wish.ignore_case else []
+    return [program, *_OPTIONS, *case, f"--regexp={wish.pattern}"]
 
 
 def _filters(scope: SearchScope, wish: SearchWish) -> list[str]:
     """Globs and ignore rules that spare ripgrep work. They may let too much pass: the scope checks each file again."""
+    if scope.single_file:
+        return []
     filters = []
     below = scope.argument.removeprefix("./").strip("/")
     if scope.rules.top == scope.folder and below and os.path.isfile(f"{scope.folder}/.gitignore"):
         filters.append("--ignore-file=.gitignore")
-    if wish.glob:
+    if wish.glob and _PLAIN_GLOB.fullmatch(wish.glob):
         negation = "!" if wish.glob.startswith("!") else ""
         glob = wish.glob.removeprefix("!")
         glob += "**" if glob.endswith("/") else ""

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 
 from crystal.types._frozen import Frozen
 from crystal.types.tools import ToolCall
-from crystal.workspace.fence import Fence, PathRefused
+from crystal.workspace.fence import PathRefused
 from crystal.workspace.globs import GlobError, GlobPattern, compile_glob
-from crystal.workspace.ignore import IgnoreRules
 from crystal.workspace.limits import GREP_FILE_BYTES
-from crystal.workspace.open_files import open_regular, read_bytes, require_regular
+from crystal.workspace.open_files import FileMissing, open_regular, read_bytes, require_regular
 from crystal.workspace.text_files import SNIFF_BYTES, begins_binary
 from crystal.workspace.walk import walk
 from plugins_builtin.files.outcome import CallRefused
-from plugins_builtin.search.roots import admission_below
+from plugins_builtin.search.roots import SearchRoot
 
 PATTERN_CHARACTERS = 10_000
 CONTEXT_LINES = 50
+
+_WHOLE_TEXT = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
+"""What speaks of the ends of a text and not of a line; ripgrep takes now the one, now the other for it."""
 
 
 class SearchWish(Frozen):
@@ -53,12 +56,16 @@ def read_wish(call: ToolCall) -> SearchWish:
         pattern.encode("utf-8")
     except UnicodeEncodeError:
         raise CallRefused("The pattern holds half of a surrogate pair; write the character whole.") from None
-    files_only = bool(call.arguments.get("files_only", False))
+    if _WHOLE_TEXT.search(pattern):
+        raise CallRefused(
+            r"The pattern holds \A, \z or (?-m), but grep looks at one line at a time; write ^ and $ for its ends."
+        )
+    files_only = call.arguments.get("files_only", False)
     return SearchWish(
         pattern=pattern,
         glob=call.arguments.get("glob", ""),
-        context=0 if files_only else min(max(int(call.arguments.get("context", 0)), 0), CONTEXT_LINES),
-        ignore_case=bool(call.arguments.get("ignore_case", False)),
+        context=0 if files_only else min(call.arguments.get("context", 0), CONTEXT_LINES),
+        ignore_case=call.arguments.get("ignore_case", False),
         files_only=files_only,
     )
 
@@ -66,32 +73,33 @@ def read_wish(call: ToolCall) -> SearchWish:
 class SearchScope:
     """The files of one search.
 
-    :param root: real path of the folder or file that the call may search.
+    :param root: the folder or file that the call may search.
     :raises CallRefused: when the glob cannot be used, or the one file named is none to search.
-    :raises OSError: when there is nothing at ``root``.
+    :raises OSError: when the system does not allow it.
     """
 
-    def __init__(self, fence: Fence, root: str, permitted_paths: frozenset[str], glob: str) -> None:
+    def __init__(self, root: SearchRoot, glob: str) -> None:
         self.root = root
-        self._fence = fence
-        mode = os.stat(root).st_mode
-        self.single_file = not stat.S_ISDIR(mode)
+        self._wanted = _wanted_files(glob)
+        try:
+            self.single_file = not stat.S_ISDIR(os.stat(root.real).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            shown = root.show(root.real)
+            raise FileMissing(f"There is no file or folder {shown}; list its parent to see what is there.") from None
         if self.single_file:
             self._require_searchable()
-        self._admits = admission_below(fence, root, permitted_paths)
-        self._wanted = _wanted_files(glob)
-        workspace = str(fence.workspace)
-        self.rules = IgnoreRules.for_search(workspace, root)
-        in_workspace = root == workspace or root.startswith(workspace.rstrip("/") + "/")
-        self.folder = "/" if self.single_file else workspace if in_workspace else root
+        self.rules = root.rules()
+        workspace = str(root.fence.workspace)
+        in_workspace = root.real == workspace or root.real.startswith(workspace.rstrip("/") + "/")
+        self.folder = "/" if self.single_file else workspace if in_workspace else root.real
         self._last: tuple[str, bool] = ("", False)
 
     @property
     def argument(self) -> str:
         """The root as a backend that runs in :attr:`folder` is given it."""
         if self.single_file:
-            return self.root
-        return "." + self.root[len(self.folder.rstrip("/")) :] if self.root != self.folder else "./"
+            return self.root.real
+        return "." + self.root.real[len(self.folder.rstrip("/")) :] if self.root.real != self.folder else "./"
 
     def real(self, path: str) -> str:
         """Return the real path of a file as a backend names it."""
@@ -103,42 +111,73 @@ class SearchScope:
             self._last = (real, self._accepts(real))
         return self._last[1]
 
+    def is_plain(self, stopped: Callable[[], bool]) -> bool:
+        """Whether every ignore file that counts is one that ripgrep understands as we do, and finds by itself.
+
+        Enters the folders that are to be searched, without a look at their files.
+        """
+        if self.single_file:
+            return True
+        root = self.root
+        above = self.rules.bases(root.real.rpartition("/")[0] or "/") if root.real != self.rules.top else ()
+        if above not in ((), (self.folder,)):
+            return False
+        self.rules.bases(root.real)
+        walked = walk(
+            root.real,
+            self.rules,
+            root.admits,
+            files=False,
+            folders=True,
+            stopped=stopped,
+            unreadable=root.unreadable,
+        )
+        for entry in walked:
+            self.rules.bases(root.path(entry.path))
+            if not self.rules.common:
+                return False
+        return self.rules.common
+
     def files(self, stopped: Callable[[], bool]) -> Iterator[str]:
         """Walk the files to search, for a backend that cannot; yields paths as :attr:`argument` would begin them."""
         if self.single_file:
-            yield self.root
+            yield self.root.real
             return
         start = self.argument.rstrip("/")
-        for entry in walk(self.root, self.rules, self._admits, stopped=stopped):
+        self.root.unreadable.clear()
+        walked = walk(self.root.real, self.rules, self.root.admits, stopped=stopped, unreadable=self.root.unreadable)
+        for entry in walked:
             if self._wanted(entry.path):
                 yield f"{start}/{entry.path}"
 
     def _accepts(self, real: str) -> bool:
         if self.single_file:
-            return real == self.root
-        relative = real[len(self.root.rstrip("/")) + 1 :]
-        if not self._wanted(relative) or self.rules.ignores(real, folder=False, below=self.root):
+            return real == self.root.real
+        relative = real[len(self.root.real.rstrip("/")) + 1 :]
+        if not self._wanted(relative) or self.rules.ignores(real, folder=False, below=self.root.real):
             return False
         # The backend opened the file by its name; a link that was put in its place meanwhile leads elsewhere.
-        return os.path.realpath(real) == real and self._admits(real) and not _is_binary(real)
+        return os.path.realpath(real) == real and self.root.admits(real) and is_searchable(real)
 
     def _require_searchable(self) -> None:
-        shown = self._fence.show(self.root)
-        status = os.lstat(self.root)
+        real = self.root.real
+        shown = self.root.show(real)
+        status = os.lstat(real)
         require_regular(status, shown)
         if status.st_size > GREP_FILE_BYTES:
             raise CallRefused(f"{shown} is larger than the {GREP_FILE_BYTES} bytes that grep searches; use bash.")
-        if _is_binary(self.root):
-            raise CallRefused(f"{shown} is a binary file; grep searches only text.")
+        with open_regular(real, shown) as opened:
+            if begins_binary(read_bytes(opened, SNIFF_BYTES)):
+                raise CallRefused(f"{shown} is a binary file; grep searches only text.")
 
 
-def _is_binary(real: str) -> bool:
-    """Whether a file is binary; one that cannot be opened any more counts as such, since nothing of it is shown."""
+def is_searchable(real: str) -> bool:
+    """Whether a file is text of a size that is searched; one that cannot be opened any more is not."""
     try:
         with open_regular(real, real) as opened:
-            return begins_binary(read_bytes(opened, SNIFF_BYTES))
+            return opened.status.st_size <= GREP_FILE_BYTES and not begins_binary(read_bytes(opened, SNIFF_BYTES))
     except (PathRefused, OSError):
-        return True
+        return False
 
 
 def _wanted_files(glob: str) -> Callable[[str], bool]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from crystal.types.tools import ToolCall, ToolContext, ToolDefinition, ToolOutput
 from crystal.workspace.fence import PathRefused
+from plugins_builtin.files.argument_rules import require_arguments
 from plugins_builtin.files.outcome import failure
-from plugins_builtin.search.background import in_thread
+from plugins_builtin.search.background import Clock, in_thread
 
 SECONDS = 30.0
-"""How long one search may take; past it the backend is ended and the call has failed."""
+"""How long one search may take. Past it ``grep`` has failed; the others answer with what they found and say so."""
 
 
 def _find_ripgrep(workspace: Path) -> str | None:
@@ -21,7 +22,10 @@ def _find_ripgrep(workspace: Path) -> str | None:
 
 
 class GlobTool:
-    """Finds files by pattern. Hidden files match like others; ignored ones do not, unless their folder is named."""
+    """Finds files by pattern. Hidden files match like others; ignored ones do not, unless their folder is named.
+
+    :param seconds: the most one call may take.
+    """
 
     definition = ToolDefinition(
         name="glob",
@@ -38,18 +42,26 @@ class GlobTool:
         },
     )
 
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+
     async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
         """Find files."""
         from plugins_builtin.search.globbing import glob_files
 
         try:
-            return await in_thread(lambda stopped: glob_files(call, context, stopped))
+            require_arguments(call, self.definition)
+            clock = Clock(self._seconds)
+            return await in_thread(lambda: glob_files(call, context, clock), clock)
         except (PathRefused, OSError) as error:
             return failure(error, call)
 
 
 class TreeTool:
-    """Shows a folder as a tree; ignored entries are counted, not shown."""
+    """Shows a folder as a tree; ignored entries are counted, not shown.
+
+    :param seconds: the most one call may take.
+    """
 
     definition = ToolDefinition(
         name="tree",
@@ -65,18 +77,26 @@ class TreeTool:
         },
     )
 
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+
     async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
         """Show a tree."""
         from plugins_builtin.search.outline import show_tree
 
         try:
-            return await in_thread(lambda stopped: show_tree(call, context, stopped))
+            require_arguments(call, self.definition)
+            clock = Clock(self._seconds)
+            return await in_thread(lambda: show_tree(call, context, clock), clock)
         except (PathRefused, OSError) as error:
             return failure(error, call)
 
 
 class SearchTool:
-    """Ranks files by plain words. Large, binary and ignored files are known by their names at most."""
+    """Ranks files by plain words. Large, binary and ignored files are known by their names at most.
+
+    :param seconds: the most one call may take.
+    """
 
     definition = ToolDefinition(
         name="search",
@@ -93,12 +113,17 @@ class SearchTool:
         },
     )
 
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+
     async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
         """Rank files."""
         from plugins_builtin.search.ranking import search_files
 
         try:
-            return await in_thread(lambda stopped: search_files(call, context, stopped))
+            require_arguments(call, self.definition)
+            clock = Clock(self._seconds)
+            return await in_thread(lambda: search_files(call, context, clock), clock)
         except (PathRefused, OSError) as error:
             return failure(error, call)
 
@@ -140,8 +165,9 @@ class GrepTool:
         from plugins_builtin.search.grep import grep_files
 
         try:
+            require_arguments(call, self.definition)
             async with asyncio.timeout(self._seconds):
-                return await grep_files(call, context, self._find(context.workspace))
+                return await grep_files(call, context, self._find(context.workspace), Clock(self._seconds))
         except TimeoutError:
             text = f"grep took longer than {self._seconds:g} seconds and was ended; narrow pattern, path or glob."
             return ToolOutput(text=text, failed=True)

@@ -29,6 +29,7 @@ _STANDARD_DEVICES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/s
 _RANDOM_DEVICES = frozenset(("/dev/random", "/dev/urandom"))
 _RAW_DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|r?disk|md|dm-|mapper/|loop|k?mem\b|port\b|nbd|zd)")
 _EVERYTHING = frozenset(("*", ".*", "**", ".[!.]*", "..?*", "{*,.*}"))
+_BLANK = re.compile(r"\s")
 _NOTHING_BUT_A_PATH = re.compile(r"[A-Za-z0-9_./~+%][A-Za-z0-9_./~+%-]*")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 _PLAIN = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/?")
@@ -65,6 +66,7 @@ class Places:
         self._names_left = PATTERN_NAMES
         self._seen: set[tuple[str, bool, tuple[str, ...]]] = set()
         self._moved: set[str] = set()
+        self._absent: dict[tuple[str, tuple[str, ...]], bool] = {}
         self._resolved: dict[str, ResolvedPath | None] = {}
         self._root = self._resolve(".")
         self._are_plain = True
@@ -77,11 +79,9 @@ class Places:
         text = word.text
         if _OPTION.fullmatch(text):
             return
-        plain = _PLAIN.fullmatch(text) if self._are_plain and not self._moved else None
-        if plain and not _KEY_LIKE.search(text) and self._is_absent(plain[1]):
-            return
         for candidate in path_candidates(text):
-            self.look_at(candidate, writes=writes)
+            if not self._leads_nowhere(candidate):
+                self.look_at(candidate, writes=writes)
 
     def look_at(self, text: str, *, writes: bool) -> None:
         """Judge one path in every folder the command may run in."""
@@ -158,8 +158,21 @@ class Places:
             path is not None and self._root is not None and path.real == os.path.normpath(f"{self._root.real}/{folder}")
         )
 
+    def _leads_nowhere(self, text: str) -> bool:
+        """Whether a path begins with a name that is not there and holds none that counts wherever it lies."""
+        if not self._are_plain or self._moved:
+            return False
+        plain = _PLAIN.fullmatch(text)
+        return plain is not None and not _KEY_LIKE.search(text) and self._is_absent(plain[1])
+
     def _is_absent(self, name: str) -> bool:
         """Whether no folder the command may run in has that name, so that it leads nowhere else."""
+        known = self._absent.get((name, self.folders))
+        if known is None:
+            known = self._absent[name, self.folders] = self._look_for(name)
+        return known
+
+    def _look_for(self, name: str) -> bool:
         if self._root is None:
             return False
         for folder in self.folders:
@@ -246,7 +259,7 @@ def path_candidates(text: str) -> list[str]:
         return [text]
     if _URL.match(text):
         return []
-    if any(char.isspace() for char in text):
+    if _BLANK.search(text):
         # A sentence is no path, unless it begins like one.
         return [text] if text.startswith(("/", "~", "../", "./")) and "\n" not in text else []
     found = [] if text.startswith("-") else [text]

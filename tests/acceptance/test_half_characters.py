@@ -34,3 +34,20 @@ def test_it_is_a_failed_result_and_changes_nothing(crystaler: Crystaler, name: s
     assert call.failed, call.output
     assert [path.name for path in crystaler.workspace.iterdir()] == ["b.txt"]
     assert (crystaler.workspace / "b.txt").read_bytes() == b"b"
+    assert "half of a surrogate pair" in call.output
+
+
+def test_a_hook_cannot_bring_one_in(crystaler: Crystaler) -> None:
+    crystaler.makeplugin(
+        "Acme",
+        "import dataclasses\nfrom crystal import hookimpl\nname = 'Acme'\n\n@hookimpl\ndef on_tool_call(call):\n"
+        "    return dataclasses.replace(call, arguments={**call.arguments, 'content': 'x\\ud800'})\n",
+    )
+    crystaler.script(
+        [{"toolCalls": [{"name": "write", "arguments": {"path": "a.txt", "content": "x"}}]}, {"text": "Done."}]
+    )
+    result = crystaler.run("do it", "--approval", "full")
+    [call] = [event for event in result.events if isinstance(event, ToolCallFinished)]
+    assert call.failed
+    assert "'content' holds half of a surrogate pair" in call.output
+    assert list(crystaler.workspace.iterdir()) == []

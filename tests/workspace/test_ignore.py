@@ -39,6 +39,11 @@ def fill(root: Path, rules: dict[str, str], paths: list[str]) -> None:
         {"": "src/*\n!src/c\nfoo/**/x\n"},
         {"": "*.txt\n!a.txt\na.tx?\n!src/c/a.txt\n"},
         {"": "**/c/*.log\nfoo**r\n/**/build/\n"},
+        {"": "*.txt\n!b.txt\nb.*\n!src\n*.log\n!keep.log\nno.log\n"},
+        {"": "keep.log\n!*.log\n", "src": "*.log\n!keep.*\n"},
+        {"": "c/\n!c\nbuild\n!build/\nx\n", "x": "!x\n"},
+        {"": "*a*a*i*\n!*m*a*i*\n[!a-z]odd\nma[hi]n.py\n"},
+        {"": "*.*.*\n*t\n!*xt\n.txt\n"},
     ],
 )
 def test_nested_ignore_files_mean_what_they_mean_to_git(tmp_path: Path, rules: dict[str, str]) -> None:
@@ -56,6 +61,15 @@ def test_nested_ignore_files_mean_what_they_mean_to_git(tmp_path: Path, rules: d
     assert {path: not ours.ignores(f"{root}/{path}", folder=False) for path in paths} == {
         path: path in listed for path in paths
     }
+
+
+def test_a_line_break_in_a_name_is_a_character_like_others(tmp_path: Path) -> None:
+    root = Path(os.path.realpath(tmp_path))
+    fill(root, {"": "*.[lt]*g\n/a/*.o\nname?\n"}, ["n\nl/x.log", "a/b\nc.o", "keep\nx", "a/x.o\n", "namex\n", "name\n"])
+    rules = IgnoreRules(str(root))
+    ignored = {path for path in ("n\nl/x.log", "a/b\nc.o", "keep\nx", "a/x.o\n", "namex\n", "name\n")
+               if rules.ignores(f"{root}/{path}", folder=False)}  # fmt: skip
+    assert ignored == {"n\nl/x.log", "a/b\nc.o", "name\n"}
 
 
 @pytest.mark.parametrize("name", IGNORED_FOLDERS)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from crystal.workspace.admission import Admission
 from crystal.workspace.fence import Fence
 from crystal.workspace.ignore import IgnoreRules
-from crystal.workspace.walk import admission, walk
+from crystal.workspace.walk import walk
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def root(tmp_path: Path) -> Path:
 
 def paths_of(root: Path, **options: bool | int | None) -> list[str]:
     fence = Fence(workspace=root, home=root.parent / "home", user_home=root.parent / "user")
-    admits = admission(fence, str(root), frozenset())
+    admits = Admission(fence, str(root), frozenset())
     return [
         entry.path + "/" * entry.folder
         for entry in walk(str(root), IgnoreRules(str(root)), admits, **options)  # type: ignore[arg-type]
@@ -59,11 +60,11 @@ def test_credentials_and_a_crystal_home_in_the_workspace_are_passed_over(root: P
         (root / path).write_text("x")
     fence = Fence(workspace=root, home=root / "state", user_home=root.parent / "user")
     rules = IgnoreRules(str(root))
-    found = [entry.path for entry in walk(str(root), rules, admission(fence, str(root), frozenset()))]
+    found = [entry.path for entry in walk(str(root), rules, Admission(fence, str(root), frozenset()))]
     assert found == [".crystal/plugins/p.py", "keep"]
     approved = frozenset({f"{root}/id_rsa"})
-    assert "id_rsa" in [entry.path for entry in walk(str(root), rules, admission(fence, str(root), approved))]
-    inside_home = [entry.path for entry in walk(f"{root}/state", rules, admission(fence, f"{root}/state", frozenset()))]
+    assert "id_rsa" in [entry.path for entry in walk(str(root), rules, Admission(fence, str(root), approved))]
+    inside_home = [entry.path for entry in walk(f"{root}/state", rules, Admission(fence, f"{root}/state", frozenset()))]
     assert inside_home == ["skills/x"]
 
 
@@ -78,4 +79,6 @@ def test_a_walk_ends_when_nobody_waits_for_it(root: Path) -> None:
         return len(asked) > 1
 
     rules = IgnoreRules(str(root))
-    assert [entry.path for entry in walk(str(root), rules, lambda real: True, stopped=stopped)] == ["a/f"]
+    fence = Fence(workspace=root, home=root.parent / "home", user_home=root.parent / "user")
+    admits = Admission(fence, str(root), frozenset())
+    assert [entry.path for entry in walk(str(root), rules, admits, stopped=stopped)] == ["a/f"]
