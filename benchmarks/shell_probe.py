@@ -20,28 +20,27 @@ PRODUCERS = {
     "lines": "yes 'one line of a log, as long as such lines often are, more or less' | head -c 1073741824",
 }
 KILOBYTE = 1024
+CHAIN = (
+    "cd web && git pull --rebase && npm ci --no-audit",
+    "npm run build -- --mode production 2>&1 | tee build.log",
+    "find dist -name '*.map' -type f -print0 | xargs -0 -n 50 ls -l",
+    'for f in $(git diff --name-only HEAD~1); do echo "changed: $f"; done',
+    "docker compose -f docker-compose.yml config | grep image",
+    "python3 -m pytest -q tests/unit --maxfail=1 -k 'not slow'",
+    "curl -fsS https://example.com/health | jq -r .status",
+    "tar czf release.tar.gz dist package.json",
+    "git log --oneline --since=2.weeks --author=me -- src tests docs | head -n 20",
+    "grep -rn --include='*.ts' 'TODO|FIXME' src | sort | uniq -c | sort -rn | head",
+    "cp -r dist/assets public/assets && ls -la public && du -sh public",
+    "git status --short && git diff --stat && cat package.json | jq '.scripts'",
+    'echo "built at $(date +%F) in $PWD" >> build.log && wc -l build.log',
+    "npm run lint -- --max-warnings 0 --ext .ts,.tsx src",
+    "npm test -- --watchAll=false --coverage --silent",
+)
 COMMANDS = {
     "one program with many files": "python -m pytest -q -x --maxfail=1 "
     + " ".join(f"tests/unit/test_module_{number:02}.py::test_case_{number:02}" for number in range(22)),
-    "a chain of commands": " && ".join(
-        (
-            "cd web && git pull --rebase && npm ci --no-audit",
-            "npm run build -- --mode production 2>&1 | tee build.log",
-            "find dist -name '*.map' -type f -print0 | xargs -0 -n 50 ls -l",
-            'for f in $(git diff --name-only HEAD~1); do echo "changed: $f"; done',
-            "docker compose -f docker-compose.yml config | grep image",
-            "python3 -m pytest -q tests/unit --maxfail=1 -k 'not slow'",
-            "curl -fsS https://example.com/health | jq -r .status",
-            "tar czf release.tar.gz dist package.json",
-            "git log --oneline --since=2.weeks --author=me -- src tests docs | head -n 20",
-            "grep -rn --include='*.ts' 'TODO|FIXME' src | sort | uniq -c | sort -rn | head",
-            "cp -r dist/assets public/assets && ls -la public && du -sh public",
-            "git status --short && git diff --stat && cat package.json | jq '.scripts'",
-            'echo "built at $(date +%F) in $PWD" >> build.log && wc -l build.log',
-            "npm run lint -- --max-warnings 0 --ext .ts,.tsx src",
-            "npm test -- --watchAll=false --coverage --silent",
-        )
-    ),
+    "a chain of commands": " && ".join(CHAIN),
     "a script in a heredoc": "python3 - <<'END'\n" + "total = total + value * 2  # count what is there\n" * 20 + "END",
     "small commands in loops": "; ".join(
         ['for name in src/*.py; do grep -n "TODO" "$name" | head -n 5; done && sort -u list.txt > sorted.txt'] * 10
