@@ -19,8 +19,8 @@ from crystal.types.session import SessionFacts, TurnFacts
 from crystal.types.tools import Catalog, ToolCall, ToolContext, ToolContribution, ToolDefinition, ToolOutput
 
 if TYPE_CHECKING:
+    from crystal.workspace.programs.keepers import Keepers, ProcessEnd
     from plugins_builtin.login_environment import LoginEnvironment
-    from plugins_builtin.processes import Keepers, ProcessEnd
 
 WARM_AFTER_SECONDS = 0.3
 """A turn that is over sooner has no use for a login shell; a model that thinks longer leaves time for one."""
@@ -108,7 +108,7 @@ class BashTool:
 
     def _open_keepers(self) -> Keepers:
         if self._keepers is None:
-            from plugins_builtin.processes import Keepers
+            from crystal.workspace.programs.keepers import Keepers
 
             self._keepers = Keepers()
         return self._keepers
@@ -139,9 +139,9 @@ class BashTool:
         return await self._run(shell, command, seconds, context)
 
     async def _run(self, shell: str, command: str, seconds: float | None, context: ToolContext) -> ToolOutput:
-        from plugins_builtin.captured_output import KeptOutput, join_streams
-        from plugins_builtin.live_output import LIVE_SECONDS, LiveLines, Pace
-        from plugins_builtin.processes import KeeperLost
+        from crystal.workspace.programs.keepers import KeeperLost
+        from crystal.workspace.programs.kept_output import KeptOutput, join_streams
+        from crystal.workspace.programs.live_output import LIVE_SECONDS, LiveLines, Pace
 
         kept = KeptOutput(), KeptOutput()
         live = LiveLines(context.progress, kept)
@@ -198,7 +198,7 @@ class FoundShell(NamedTuple):
     @classmethod
     def find(cls, workspace: Path) -> FoundShell | None:
         """Return the bash to use, ``None`` when the PATH has none outside the workspace."""
-        from plugins_builtin.program_files import find_program
+        from crystal.workspace.programs.find import find_program
 
         path = find_program("bash", workspace)
         try:

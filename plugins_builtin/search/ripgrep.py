@@ -50,7 +50,7 @@ def find_ripgrep(workspace: Path) -> str | None:
     import sys
     import sysconfig
 
-    from plugins_builtin.program_files import find_program
+    from crystal.workspace.programs.find import find_program
 
     for folder in (os.path.dirname(sys.executable), sysconfig.get_path("scripts")):
         beside = os.path.join(folder, "rg")

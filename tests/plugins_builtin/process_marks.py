@@ -22,7 +22,7 @@ def marked(mark: str) -> dict[int, str]:
             state = (folder / "stat").read_bytes().rpartition(b")")[2].split()[0]
         except OSError:
             continue
-        if state in (b"Z", b"X") or b"process_keeper" in arguments:
+        if state in (b"Z", b"X") or b"keeper_process" in arguments:
             continue
         if mark.encode() in arguments or mark.encode() in environment:
             found[int(folder.name)] = arguments.replace(b"\0", b" ").decode("utf-8", "replace")

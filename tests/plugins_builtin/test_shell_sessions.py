@@ -17,7 +17,7 @@ from crystal.engine.answers import Approve
 from crystal.testing.crystaler import Crystaler
 from crystal.testing.result import RunResult
 from crystal.types.events import ToolCallFinished, ToolProgressed
-from plugins_builtin.live_output import LIVE_LINES, LIVE_SECONDS
+from crystal.workspace.programs.live_output import LIVE_LINES, LIVE_SECONDS
 from tests.engine.runs import DONE, Operator, bash, calls, of
 from tests.plugins_builtin.process_marks import MARK, marked, still_marked
 

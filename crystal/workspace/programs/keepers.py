@@ -1,7 +1,7 @@
 """Commands without a terminal: run one, read it as it prints, end it with everything it started.
 
-Each runs below a keeper, a small process of :mod:`plugins_builtin.process_keeper` that does the starting and the
-ending. Knows no tools.
+Each runs below a keeper, a small process of :mod:`crystal.workspace.programs.keeper_process` that does the starting
+and the ending. Knows no tools.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from plugins_builtin.output_pipe import OutputPipe, Receive
+from crystal.workspace.programs.output_pipe import OutputPipe, Receive
 
 READ_BYTES = 1 << 19
 """The most that one read takes."""
@@ -31,7 +31,7 @@ ANSWER_SECONDS = 1.0
 END_SECONDS = 6.0
 """How long is waited for that at all; a keeper says a second earlier that something cannot be ended, and goes on."""
 
-_BOOT = "import sys; sys.path.append(sys.argv[1]); import process_keeper; process_keeper.main()"
+_BOOT = "import sys; sys.path.append(sys.argv[1]); import keeper_process; keeper_process.main()"
 
 Outcome = TypeVar("Outcome")
 
@@ -253,7 +253,7 @@ class _Call:
         return ProcessEnd(status, timed_out)
 
     async def _start(self, workspace: bytes, arguments: list[bytes], environment: list[bytes]) -> None:
-        from plugins_builtin.process_keeper import RUN, encode_message, encode_request
+        from crystal.workspace.programs.keeper_process import RUN, encode_message, encode_request
 
         writing: list[int] = []
         try:
@@ -314,7 +314,7 @@ class _Call:
 
     async def _kill(self) -> None:
         """End the command and all it started; a keeper that does not answer is let go, and goes on with it."""
-        from plugins_builtin.process_keeper import KILL, encode_message
+        from crystal.workspace.programs.keeper_process import KILL, encode_message
 
         try:
             self._keeper.socket.send(encode_message(KILL))
@@ -349,7 +349,7 @@ class _Call:
             pipe.take()
         if not left:
             return
-        from plugins_builtin.process_keeper import LET_GO, encode_message
+        from crystal.workspace.programs.keeper_process import LET_GO, encode_message
 
         try:
             open_pipes = [pipe.descriptor for pipe in self._pipes if not pipe.ended.done()]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crystal.workspace.limits import OUTPUT_CHARACTERS
-from plugins_builtin.captured_output import SEAM_CHARACTERS, KeptOutput, Shown, join_streams, show
+from crystal.workspace.programs.kept_output import SEAM_CHARACTERS, KeptOutput, Shown, join_streams, show
 
 
 def kept(data: bytes, piece: int = 1 << 16) -> KeptOutput:

@@ -1,6 +1,6 @@
 """What a running command prints, line by line as it prints it: few lines a second, however much there is.
 
-Reads what :mod:`plugins_builtin.captured_output` keeps; keeps no output of its own.
+Reads what :mod:`crystal.workspace.programs.kept_output` keeps; keeps no output of its own.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from plugins_builtin.captured_output import KeptOutput, without_sequences
+from crystal.workspace.programs.kept_output import KeptOutput, without_sequences
 
 LIVE_LINES = 20
 """Most lines shown at one time; a flood shows its newest lines only."""

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plugins_builtin.captured_output import KeptOutput
-from plugins_builtin.live_output import LIVE_CHARACTERS, LIVE_LINES, UNBROKEN, LiveLines, Pace
-from tests.plugins_builtin.test_captured_output import SECRET, assert_no_part, fill
+from crystal.workspace.programs.kept_output import KeptOutput
+from crystal.workspace.programs.live_output import LIVE_CHARACTERS, LIVE_LINES, UNBROKEN, LiveLines, Pace
+from tests.workspace.programs.test_kept_output import SECRET, assert_no_part, fill
 
 
 class Streams:
