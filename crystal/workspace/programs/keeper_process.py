@@ -32,10 +32,10 @@ DISCARD_PAUSE_SECONDS = 0.02
 _PR_SET_CHILD_SUBREAPER = 36
 
 RUN, KILL, LET_GO = b"R", b"K", b"L"
-"""What the host says with :func:`encode_message`. ``RUN`` brings the writing ends of two pipes and
-:func:`encode_request`; ``LET_GO`` brings their reading ends. The answers are lines: ``refused ERRNO PART`` or
-``ended STATUS REST`` to ``RUN``, ``swept REST`` to ``KILL`` and ``let REST`` to ``LET_GO``; REST is ``clean`` or
-``left``."""
+"""What the host says with :func:`encode_message`. ``RUN`` brings :func:`encode_request`, the writing ends of two pipes
+and, where the command gets an input, the reading end of a third; ``LET_GO`` brings the reading ends of the two. The
+answers are lines: ``refused ERRNO PART`` or ``ended STATUS REST`` to ``RUN``, ``swept REST`` to ``KILL`` and
+``let REST`` to ``LET_GO``; REST is ``clean`` or ``left``."""
 
 
 _HEADER = 5
@@ -100,7 +100,7 @@ class _Keeper:
         os._exit(0)
 
     def _hear(self) -> None:
-        header, descriptors, _, _ = socket.recv_fds(self._control, _HEADER, 2)
+        header, descriptors, _, _ = socket.recv_fds(self._control, _HEADER, 3)
         if not header:
             raise _HostGone
         header += self._receive(_HEADER - len(header))
@@ -144,7 +144,9 @@ class _Keeper:
                 arguments,
                 dict(entry.split(b"=", 1) for entry in environment),
                 file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, descriptors[2], 0)
+                    if len(descriptors) > 2
+                    else (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, descriptors[0], 1),
                     (os.POSIX_SPAWN_DUP2, descriptors[1], 2),
                 ],

@@ -17,6 +17,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from crystal.workspace.programs.input_pipe import InputPipe
 from crystal.workspace.programs.output_pipe import OutputPipe, Receive
 
 READ_BYTES = 1 << 19
@@ -31,6 +32,9 @@ ANSWER_SECONDS = 1.0
 END_SECONDS = 6.0
 """How long is waited for that at all; a keeper says a second earlier that something cannot be ended, and goes on."""
 
+REFUSAL_SECONDS = 1.0
+"""How long a command that closed its input unread may take to end by itself; most such are about to."""
+
 _BOOT = "import sys; sys.path.append(sys.argv[1]); import keeper_process; keeper_process.main()"
 
 Outcome = TypeVar("Outcome")
@@ -41,10 +45,12 @@ class ProcessEnd(NamedTuple):
 
     :param status: the exit status, negative for the number of the signal that ended it; ``None`` when the process
         could not be waited for.
+    :param input_refused: whether it was ended because it closed its input unread and went on.
     """
 
     status: int | None
     timed_out: bool
+    input_refused: bool = False
 
 
 class KeeperLost(Exception):
@@ -89,8 +95,9 @@ class Keepers:
         seconds: float | None,
         on_stdout: Receive,
         on_stderr: Receive,
+        stdin: bytes = b"",
     ) -> ProcessEnd:
-        """Run a program in its own session with an empty standard input until it ends.
+        """Run a program in its own session until it ends.
 
         Jobs that the program leaves behind when it ends by itself are left running. On timeout or cancellation
         everything it started is ended before this returns.
@@ -100,13 +107,14 @@ class Keepers:
         :param environment: entries ``NAME=value``.
         :param seconds: limit of the run; ``None`` for no limit.
         :param on_stdout: gets the bytes as they come; must be quick.
+        :param stdin: what stands on its standard input, which ends behind it.
         :raises OSError: the program could not be started.
         :raises KeeperLost: something ended the keeper; what it did is not known.
         """
         keeper = self._take()
         call = _Call(keeper, (on_stdout, on_stderr), self._buffer)
         try:
-            return await call.run(os.fsencode(workspace), list(arguments), list(environment), seconds)
+            return await call.run(os.fsencode(workspace), list(arguments), list(environment), seconds, stdin)
         finally:
             call.close()
             self._put_back(keeper)
@@ -221,26 +229,31 @@ class _Call:
         self._receivers = receivers
         self._buffer = buffer
         self._pipes: list[OutputPipe] = []
+        self._input: InputPipe | None = None
         self._heard = b""
         self._ended: asyncio.Future[int | None] = self._loop.create_future()
-        self._news: asyncio.Future[None] = self._loop.create_future()  # the end, or the limit before it
+        # The end, or what comes before it: the limit, or that the input is refused, which is True.
+        self._news: asyncio.Future[bool] = self._loop.create_future()
         self._rest: asyncio.Future[str] = self._loop.create_future()
         keeper.state = State.RUNNING
 
     async def run(
-        self, workspace: bytes, arguments: list[bytes], environment: list[bytes], seconds: float | None
+        self, workspace: bytes, arguments: list[bytes], environment: list[bytes], seconds: float | None, stdin: bytes
     ) -> ProcessEnd:
         """Start the command and see it to its end; see :meth:`Keepers.run`."""
-        await self._start(workspace, arguments, environment)
+        await self._start(workspace, arguments, environment, stdin)
         # While the keeper is starting the program.
         for pipe in self._pipes:
             pipe.read(self._loop)
         self._loop.add_reader(self._keeper.socket.fileno(), self._hear)
-        limit = None if seconds is None else self._loop.call_later(seconds, _settle, self._news, None)
+        if self._input is not None:
+            self._input.write(self._loop)
+        limit = None if seconds is None else self._loop.call_later(seconds, _settle, self._news, False)
+        timed_out = refused = False
         try:
-            await self._news
-            timed_out = not self._ended.done()
-            if timed_out:
+            news = await self._news
+            if not self._ended.done():
+                refused, timed_out = news, not news
                 await self._kill()
         except asyncio.CancelledError:
             await self._kill()
@@ -250,9 +263,9 @@ class _Call:
                 limit.cancel()
         status = self._ended.result() if self._ended.done() else None
         await self._finish()
-        return ProcessEnd(status, timed_out)
+        return ProcessEnd(status, timed_out, refused)
 
-    async def _start(self, workspace: bytes, arguments: list[bytes], environment: list[bytes]) -> None:
+    async def _start(self, workspace: bytes, arguments: list[bytes], environment: list[bytes], stdin: bytes) -> None:
         from crystal.workspace.programs.keeper_process import RUN, encode_message, encode_request
 
         writing: list[int] = []
@@ -261,6 +274,10 @@ class _Call:
                 reading, end = os.pipe()
                 writing.append(end)
                 self._pipes.append(OutputPipe(reading, self._buffer, receive, self._loop.create_future()))
+            if stdin:
+                end, own = os.pipe()
+                writing.append(end)
+                self._input = InputPipe(own, stdin, self._refuse_input)
             message = encode_message(RUN, encode_request(workspace, arguments, environment))
             sent = socket.send_fds(self._keeper.socket, [message], writing)
             if sent < len(message):
@@ -302,7 +319,11 @@ class _Call:
 
     def _end(self, outcome: int | Exception | None) -> None:
         _settle(self._ended, outcome)
-        _settle(self._news, None)
+        _settle(self._news, False)
+
+    def _refuse_input(self) -> None:
+        """Give a command that closed its input unread the time to end by itself."""
+        self._loop.call_later(REFUSAL_SECONDS, _settle, self._news, True)
 
     def _lose(self) -> None:
         self._loop.remove_reader(self._keeper.socket.fileno())
@@ -367,6 +388,8 @@ class _Call:
             self._loop.remove_reader(self._keeper.socket.fileno())
         for pipe in self._pipes:
             pipe.close()
+        if self._input is not None:
+            self._input.close()
 
 
 def _settle(future: asyncio.Future[Outcome], outcome: Outcome | Exception) -> None:
