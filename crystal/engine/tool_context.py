@@ -26,6 +26,7 @@ def make_context(
 ) -> ToolContext:
     """Return the context of one call; only a built-in tool can have capabilities."""
     own = tool.plugin.rpartition("/")[2].rpartition(":")[2]
+    kind = "tools" if tool.plugin.startswith("toolset:") else "plugins"
 
     def progress(text: str) -> None:
         state.emit(ToolProgressed(call_id=call.id, text=state.redactor.apply(str(text))))
@@ -37,8 +38,8 @@ def make_context(
         "call_id": call.id,
         "approval": state.approval,
         "mode": state.mode,
-        "global_data": state.home.root / "data" / "plugins" / own,
-        "project_data": state.workspace / ".crystal" / "data" / "plugins" / own,
+        "global_data": state.home.root / "data" / kind / own,
+        "project_data": state.workspace / ".crystal" / "data" / kind / own,
         "accepts_images": state.model.image_input,
         "permitted_paths": permitted_paths,
         "progress": progress,

@@ -1,0 +1,1 @@
+"""Running the tools of tool sets: programs and Python code that a ``tools.json`` names."""
