@@ -30,11 +30,13 @@ class Person:
         self._stream = os.fdopen(descriptor, "w", encoding="utf-8")
         self.operator = TerminalOperator(Terminal(descriptor, self._stream, encoding="utf-8", coloured=False))
         self.shown = b""
+        self._at = 0
 
     def read_until(self, end: bytes) -> None:
-        before = len(self.shown)
-        while end not in self.shown[before:]:
+        """Wait until this is shown, behind what was waited for before; one read may bring more than that."""
+        while end not in self.shown[self._at :]:
             self.shown += os.read(self._control, 4096)
+        self._at = self.shown.index(end, self._at) + len(end)
 
     def type(self, text: str) -> None:
         os.write(self._control, text.encode())
