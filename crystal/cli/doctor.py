@@ -13,7 +13,7 @@ import click
 
 from crystal._version import VERSION
 from crystal.cli.exit_codes import ExitCode
-from crystal.cli.loaded_host import load_host
+from crystal.cli.loaded_host import loaded_host
 from crystal.cli.safe_text import safe_text
 from crystal.store.config import load_config
 from crystal.store.errors import StoreError
@@ -21,7 +21,7 @@ from crystal.store.home import Home, locate_home
 from crystal.store.permissions import load_grants
 from crystal.store.providers import load_providers, resolve_key
 from crystal.store.sessions import SessionStore
-from crystal.types.notes import NoteCode, Severity
+from crystal.types.notes import Note, NoteCode, Severity
 
 LIBRARIES = ("click", "httpx", "jsonschema", "pathspec", "pluggy", "pydantic", "rich")
 
@@ -52,15 +52,16 @@ def _installation() -> list[tuple[bool, str, str]]:
 
 def _host(home: Home, workspace: Path | None) -> list[tuple[bool, str, str]]:
     try:
-        host = load_host(home, workspace).host
+        with loaded_host(home, workspace) as host:
+            loaded = f"{len(host.plugins.names)} plugins, {len(host.tools)} tools, {len(host.factories)} protocols"
+            return [(True, "host", loaded), *map(_note_row, host.notes.all)]
     except StoreError as error:
         return [(False, "host", str(error))]
-    loaded = f"{len(host.plugins.names)} plugins, {len(host.tools)} tools, {len(host.factories)} protocols"
-    rows = [(True, "host", loaded)]
-    for note in host.notes.all:
-        fine = note.severity is Severity.INFO or note.code is NoteCode.PROJECT_UNTRUSTED
-        rows.append((fine, "note" if fine else note.source or "host", note.text))
-    return rows
+
+
+def _note_row(note: Note) -> tuple[bool, str, str]:
+    fine = note.severity is Severity.INFO or note.code is NoteCode.PROJECT_UNTRUSTED
+    return (fine, "note" if fine else note.source or "host", note.text)
 
 
 def _home(home: Home) -> list[tuple[bool, str, str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from crystal.cli.listing import listing_option, print_rows
-from crystal.cli.loaded_host import load_host
+from crystal.cli.loaded_host import loaded_host
 from crystal.cli.safe_text import safe_line
 from crystal.hookspecs.pending import PENDING
 from crystal.host.build import Host
@@ -32,22 +32,22 @@ def command(name: str | None, workspace: Path | None, home: str | None, form: st
 
     Plugins are loaded as a run would load them; what there is to say about them goes to stderr.
     """
-    host = load_host(locate_home(home, os.environ), workspace).host
-    for note in host.notes.all:
-        sys.stderr.write(f"crystal: {safe_line(note.text, _LINE)}\n")
-    if name is None:
-        headings = ("hook", "kind", "arguments", "implementations")
-        print_rows(form, headings, [_row(host, found) for found in host.plugins.specifications.values()])
-        return
-    specification = host.plugins.specifications.get(name)
-    if specification is None:
-        nearest = difflib.get_close_matches(name, host.plugins.specifications, n=1)
-        mend = f"did you mean {nearest[0]}?" if nearest else "'crystal hooks' lists them."
-        raise click.ClickException(f"there is no hook {name!r}; {mend}")
-    if form == "json":
-        sys.stdout.write(json.dumps(as_object(host, specification), indent=2) + "\n")
-    else:
-        sys.stdout.write(describe(host, specification))
+    with loaded_host(locate_home(home, os.environ), workspace) as host:
+        for note in host.notes.all:
+            sys.stderr.write(f"crystal: {safe_line(note.text, _LINE)}\n")
+        if name is None:
+            headings = ("hook", "kind", "arguments", "implementations")
+            print_rows(form, headings, [_row(host, found) for found in host.plugins.specifications.values()])
+            return
+        specification = host.plugins.specifications.get(name)
+        if specification is None:
+            nearest = difflib.get_close_matches(name, host.plugins.specifications, n=1)
+            mend = f"did you mean {nearest[0]}?" if nearest else "'crystal hooks' lists them."
+            raise click.ClickException(f"there is no hook {name!r}; {mend}")
+        if form == "json":
+            sys.stdout.write(json.dumps(as_object(host, specification), indent=2) + "\n")
+        else:
+            sys.stdout.write(describe(host, specification))
 
 
 def _row(host: Host, specification: HookSpecification) -> tuple[str, ...]:

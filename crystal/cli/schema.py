@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -38,14 +40,20 @@ def _run_events() -> dict[str, Any]:
     return RUN_EVENTS
 
 
-def _plugin() -> dict[str, Any]:
+def _stored(name: str) -> dict[str, Any]:
     from importlib.resources import files
 
-    stored: dict[str, Any] = json.loads((files("crystal") / "schemas" / "plugin.json").read_text("utf-8"))
+    stored: dict[str, Any] = json.loads((files("crystal") / "schemas" / f"{name}.json").read_text("utf-8"))
     return stored
 
 
-SCHEMAS = {"notes": _notes, "plugin": _plugin, "run-events": _run_events, "script": _script}
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+    "notes": _notes,
+    "plugin": partial(_stored, "plugin"),
+    "run-events": _run_events,
+    "script": _script,
+    "tools": partial(_stored, "tools"),
+}
 
 
 @click.command(name="schema")

@@ -24,6 +24,7 @@ class Attached(Frozen):
     sinks: tuple[StatusSink, ...]
 
 
+_KINDS = {"package": "packages", "toolset": "tools"}
 NOTHING_ATTACHED = Attached(clients={}, sinks=())
 
 
@@ -68,7 +69,7 @@ async def _attach_clients(host: Host, makers: Callable[[], ClientMakers]) -> dic
 
 async def _attach_data_directories(host: Host, plugin: str, workspace: Path, home: Path) -> None:
     """Make both directories and hand them over. One that cannot be made is left to the plugin; a link refuses both."""
-    names = ("data", "plugins", directory_of(plugin))
+    names = data_names(plugin)
     everywhere, project = home.joinpath(*names), workspace.joinpath(".crystal", *names)
     try:
         _make(home, names, private=True)
@@ -92,9 +93,13 @@ def _make(base: Path, names: tuple[str, ...], *, private: bool = False) -> None:
         return  # Not reported: the plugin finds out when it uses the directory.
 
 
-def directory_of(plugin: str) -> str:
-    """Return the last part of a full plugin name, which its data directories are called by."""
-    return plugin.rpartition("/")[2].rpartition(":")[2]
+def data_names(plugin: str) -> tuple[str, str, str]:
+    """Return where the runtime directories of a plugin, a package or a tool set lie below those of the host.
+
+    :param plugin: full name, such as ``plugin:home/Acme``.
+    """
+    source, _, name = plugin.partition(":")
+    return "data", _KINDS.get(source, "plugins"), name.rpartition("/")[2]
 
 
 async def _attach_status(host: Host) -> tuple[StatusSink, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from crystal.engine.prompts.texts import BUILT_IN, Templates
 from crystal.host.build import Host, HostOptions, build_host
-from crystal.host.sources.builtin import FoundPlugin
+from crystal.host.sources.builtin import FoundPlugin, builtin_plugins
 from crystal.host.sources.packages import PackagePlugin, find_packages, load_packages
 from crystal.host.sources.project_trust import ProjectCode, ProjectEntry, untrusted_note
 from crystal.store.config import Config
@@ -84,14 +84,21 @@ async def load_extensions(options: ExtensionOptions, config: Config, home: Home,
         known=[
             *(package.full_name for package in packages if package not in counting),
             *(disk.left_out if disk else ()),
+            *([] if enabled else _unlooked_for(options.blocked)),
         ],
     )
     names = {name: host.plugins.display_name(name) for name in host.plugins.names}
     return Extensions(
         host=host,
-        environment=Environment(plugins=disk.facts(names) if disk else ()),
+        environment=Environment(plugins=disk.facts(names, host.plugins.refusals) if disk else ()),
         templates=prompts.templates if prompts else BUILT_IN,
     )
+
+
+def _unlooked_for(blocked: Iterable[str]) -> list[str]:
+    """Where plugins are not looked for, any name may be that of one."""
+    builtin = {plugin.name.rpartition(":")[2] for plugin in builtin_plugins()}
+    return [f"plugin:{name.rpartition(':')[2]}" for name in blocked if name.rpartition(":")[2] not in builtin]
 
 
 def _counting(

@@ -18,7 +18,7 @@ from crystal.engine.repair import arrange
 from crystal.engine.session import Session
 from crystal.engine.state import SessionState, Surroundings
 from crystal.engine.transcript import Transcript
-from crystal.host.build import Host
+from crystal.host.build import Host, closed_on_failure
 from crystal.store.media import MediaStore
 from crystal.store.sessions import SessionRecord, SessionStore
 from crystal.types.events import Event, LoadedPlugin, NoteAdded, SessionOpened
@@ -50,9 +50,10 @@ async def open_session(
     workspace = check_workspace(options.workspace or working_directory())
     if options.resume is None and not options.continue_latest:
         checked = await check(options, workspace, environ)
-        store = SessionStore.open(options.home)
-        record = _new_record(checked, workspace, title, options.mode, around.now())
-        store.create(record)
+        with closed_on_failure(checked.extensions.host):
+            store = SessionStore.open(options.home)
+            record = _new_record(checked, workspace, title, options.mode, around.now())
+            store.create(record)
     else:
         if not options.home.database.exists():
             raise SetupError(f"There is no saved session in {options.home.root}; start one without -r and -c.")
@@ -67,9 +68,10 @@ async def open_session(
             store.close()
             raise
     try:
-        store.claim(record.id)
-        # Read again: another process may have gone on with the session until it was claimed.
-        return await _start(options, checked, store, store.get(record.id), workspace, emit, around)
+        with closed_on_failure(checked.extensions.host):
+            store.claim(record.id)
+            # Read again: another process may have gone on with the session until it was claimed.
+            return await _start(options, checked, store, store.get(record.id), workspace, emit, around)
     except BaseException:
         store.close()
         raise

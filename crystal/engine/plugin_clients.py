@@ -24,17 +24,22 @@ class ClientMakers(Frozen):
     review: Callable[[], ModelClient] | None = None
 
 
+class ClientsRetired(Exception):
+    """The session has ended, or the plugin was loaded anew; its new instance has clients of its own."""
+
+
 class PluginClients:
     """The clients of one plugin.
 
     :param makers: read at each use, since the operator may change the models.
     """
 
-    __slots__ = ("_made", "_makers")
+    __slots__ = ("_made", "_makers", "_retired")
 
     def __init__(self, makers: Callable[[], ClientMakers]) -> None:
         self._makers = makers
         self._made: dict[str, ModelClient] = {}
+        self._retired = False
 
     @property
     def session(self) -> ModelClient:
@@ -69,7 +74,17 @@ class PluginClients:
         found = [kind for kind in kinds or tuple(self._made) if kind in self._made]
         return tuple(self._made.pop(kind) for kind in found)
 
+    def retire(self) -> tuple[ModelClient, ...]:
+        """Make no client any more; every later reading raises :class:`ClientsRetired`.
+
+        :return: those that had been made, for the caller to close.
+        """
+        self._retired = True
+        return self.drop()
+
     def _kept(self, kind: str, make: Callable[[], ModelClient]) -> ModelClient:
+        if self._retired:
+            raise ClientsRetired("These model clients belong to a session or an instance that has ended.")
         if kind not in self._made:
             self._made[kind] = make()
         return self._made[kind]

@@ -14,7 +14,7 @@ from crystal.engine.budgets import Budgets
 from crystal.engine.extensions import ExtensionOptions, Extensions, load_extensions
 from crystal.engine.provider_client import ModelUnusable, make_client
 from crystal.engine.state import ReviewModel
-from crystal.host.build import Host
+from crystal.host.build import Host, closed_on_failure
 from crystal.host.sources.builtin import FoundPlugin
 from crystal.store.config import ApprovalModel, Config, load_config
 from crystal.store.home import Home
@@ -147,45 +147,48 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
 
     extensions = await load_extensions(extending, config, options.home, workspace)
     host = extensions.host
-    _check_allowed(options.allow, host)
-    host.ledger.trace = options.trace
-    for note in (*config_notes, *provider_notes):
-        host.notes.add_note(note)
-    redactor = Redactor(collect_secrets(providers, environ, options.home))
+    with closed_on_failure(host):
+        _check_allowed(options.allow, host)
+        host.ledger.trace = options.trace
+        for note in (*config_notes, *provider_notes):
+            host.notes.add_note(note)
+        redactor = Redactor(collect_secrets(providers, environ, options.home))
 
-    def make_session_client(host: Host, accepts_images: bool) -> ModelClient:
-        return make_client(host, definition, settings, key, headers, options.client_options, accepts_images)
+        def make_session_client(host: Host, accepts_images: bool) -> ModelClient:
+            return make_client(host, definition, settings, key, headers, options.client_options, accepts_images)
 
-    try:
-        client = make_session_client(host, settings.image_input)
-        review = choose_review(
-            _approval_model(options, config),
-            providers,
-            definition,
-            environ,
-            options.home,
-            client_options=options.client_options,
-            wrap_client=options.wrap_client,
+        try:
+            client = make_session_client(host, settings.image_input)
+            review = choose_review(
+                _approval_model(options, config),
+                providers,
+                definition,
+                environ,
+                options.home,
+                client_options=options.client_options,
+                wrap_client=options.wrap_client,
+            )
+            if review is not None and review.model.protocol not in host.factories:
+                raise ModelUnusable(
+                    f"The approval model's protocol '{review.model.protocol}' is served by nothing here."
+                )
+        except ModelUnusable as error:
+            # A factory's own words may hold the key it was given.
+            raise SetupError(redactor.apply(str(error))) from None
+        return Checked(
+            definition=definition,
+            settings=settings,
+            client=client if options.wrap_client is None else options.wrap_client(client),
+            make_client=make_session_client,
+            review=review,
+            approval=approval,
+            redactor=redactor,
+            extensions=extensions,
+            reload=reload,
+            grants=grants,
+            program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
+            login_shell=config.bash_login,
         )
-        if review is not None and review.model.protocol not in host.factories:
-            raise ModelUnusable(f"The approval model's protocol '{review.model.protocol}' is served by nothing here.")
-    except ModelUnusable as error:
-        # A factory's own words may hold the key it was given.
-        raise SetupError(redactor.apply(str(error))) from None
-    return Checked(
-        definition=definition,
-        settings=settings,
-        client=client if options.wrap_client is None else options.wrap_client(client),
-        make_client=make_session_client,
-        review=review,
-        approval=approval,
-        redactor=redactor,
-        extensions=extensions,
-        reload=reload,
-        grants=grants,
-        program_timeout=_finite(options.program_timeout or config.bash_timeout_seconds),
-        login_shell=config.bash_login,
-    )
 
 
 def working_directory() -> Path:

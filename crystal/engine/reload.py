@@ -65,6 +65,8 @@ async def reload_extensions(state: SessionState) -> None:
     state.host = new
     if await _renew_client(state, old, new):
         old.close()
+    else:
+        state.retired_hosts.append(old)
     state.catalog = compose_catalog(new.tools, state.mode)
     await settle(state, extensions)
     for note in new.notes.listen(lambda note: state.emit(NoteAdded(note=note))):
@@ -74,15 +76,19 @@ async def reload_extensions(state: SessionState) -> None:
 
 async def retire_attached(state: SessionState) -> None:
     """Close the sinks and clients that the plugins hold, and the client of a separate review model."""
-    attached = state.attached
-    for sink in attached.sinks:
-        sink.close()
-    for clients in attached.clients.values():
-        for client in clients.drop():
+    retire_sinks(state)
+    for clients in state.attached.clients.values():
+        for client in clients.retire():
             await close_client(state, client)
     reviewing = state.drop_review_client()
     if reviewing is not None:
         await close_client(state, reviewing)
+
+
+def retire_sinks(state: SessionState) -> None:
+    """Close the sinks that the plugins hold; again does nothing."""
+    for sink in state.attached.sinks:
+        sink.close()
 
 
 async def _renew_client(state: SessionState, old: Host, new: Host) -> bool:

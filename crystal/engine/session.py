@@ -7,7 +7,7 @@ import asyncio
 from crystal.engine.answers import Answer
 from crystal.engine.closing import close_client
 from crystal.engine.commands import run_command
-from crystal.engine.reload import reload_extensions, retire_attached
+from crystal.engine.reload import reload_extensions, retire_attached, retire_sinks
 from crystal.engine.state import SessionState
 from crystal.engine.turn import run_turn
 from crystal.types.commands import Table, View
@@ -19,6 +19,10 @@ from crystal.types.session import StopReason
 
 class TurnRunning(Exception):
     """A turn is running; queue the text with ``follow_up`` or wait."""
+
+
+class SessionBusy(Exception):
+    """The session is loading its extensions anew, or it has been closed."""
 
 
 INTERRUPTED_TURN = TurnFinished(
@@ -38,6 +42,7 @@ class Session:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self._task: asyncio.Task[TurnFinished] | None = None
+        self._reloading: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
@@ -49,7 +54,9 @@ class Session:
         """Run one turn with a message of the operator and return how it ended.
 
         :raises TurnRunning: when a turn is running.
+        :raises SessionBusy: while extensions are loaded anew, and when the session is closed.
         """
+        self._require_open()
         if self._task is not None:
             raise TurnRunning("A turn is running in this session; wait for it or queue the text.")
         self._state.interrupted = False
@@ -95,13 +102,30 @@ class Session:
     async def reload(self) -> None:
         """Load every extension anew: plugins that were added, changed, switched or removed take their places.
 
+        Who stops waiting for it does not stop it: half of it would leave plugins that never heard of the session.
+
         :raises TurnRunning: when a turn is running.
+        :raises SessionBusy: while another reload goes on, and when the session is closed.
         :raises StoreError: for a broken file of the home; nothing changes.
         :raises HostOptionError: when an option of this process names what is gone; nothing changes.
         """
+        self._require_open()
         if self._task is not None:
             raise TurnRunning("A turn is running in this session; reload when it has ended.")
-        await reload_extensions(self._state)
+        self._reloading = asyncio.create_task(reload_extensions(self._state))
+        self._reloading.add_done_callback(self._reloaded)
+        await asyncio.shield(self._reloading)
+
+    def _reloaded(self, task: asyncio.Task[None]) -> None:
+        self._reloading = None
+        if not task.cancelled():
+            task.exception()  # whoever still waits gets it; who does not, does not want it
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SessionBusy("The session is closed.")
+        if self._reloading is not None:
+            raise SessionBusy("The session is loading its extensions anew; go on when that has ended.")
 
     async def close(self) -> None:
         """End the session: its hooks hear it, the store is closed. A second call does nothing."""
@@ -109,12 +133,16 @@ class Session:
             return
         self._closed = True
         state = self._state
+        if self._reloading is not None:
+            await asyncio.wait({self._reloading})
         try:
             await state.host.hooks.on_session_ended(state.facts)
             await retire_attached(state)
             await close_client(state, state.client)
-            state.host.close()
         finally:
+            retire_sinks(state)
+            for host in (*state.retired_hosts, state.host):
+                host.close()
             state.store.close()
         state.emit(SessionClosed(session_id=state.session_id))
 

@@ -120,6 +120,7 @@ class SessionState:
         self.models: SessionModels | None = None
         self.templates: Templates = BUILT_IN
         self.follow_ups: list[str] = []
+        self.retired_hosts: list[Host] = []  # whose code the session's client still needs
         self.interrupted = False
         self.turn_is_open = False
 

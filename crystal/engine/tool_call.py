@@ -18,7 +18,7 @@ from crystal.engine.budgets import Spent, calls_left
 from crystal.engine.candidate import redact_arguments, redact_strings
 from crystal.engine.checkpoint import checkpoint
 from crystal.engine.state import SessionState
-from crystal.engine.tool_context import make_context
+from crystal.engine.tool_context import link_to_data, make_context
 from crystal.host.admission import RegisteredTool
 from crystal.host.isolation import describe_error, run_isolated
 from crystal.store.errors import MediaError
@@ -255,6 +255,12 @@ async def _invoke(
     if record.final.risk is not Risk.READ:
         # What a changing call will rest on must survive a power cut.
         state.store.sync(state.session_id)
+    link = link_to_data(state, tool)
+    if link is not None:
+        return _failure(
+            f"The tool '{call.name}' was not run: {link}, on the way to its data directories, is a link; "
+            "put a folder in its place."
+        )
     permitted = frozenset(path.real for path in judged.paths if _is_permitted(path, record))
 
     async def call_child(name: str, arguments: Mapping[str, Any]) -> ToolOutput:

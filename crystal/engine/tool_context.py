@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from crystal.engine.answers import Reply
+from crystal.engine.attaching import data_names
 from crystal.engine.budgets import Spent
 from crystal.engine.state import SessionState
 from crystal.host.admission import RegisteredTool
 from crystal.types.capabilities import BuiltinContext, Question
 from crystal.types.events import QuestionAsked, RequestAnswered, ToolProgressed
 from crystal.types.tools import ToolCall, ToolContext, ToolOutput
+from crystal.workspace.data_directories import link_on_the_way
 
 CallChild = Callable[[str, Mapping[str, Any]], Awaitable[ToolOutput]]
 
@@ -25,8 +28,7 @@ def make_context(
     spent: Spent,
 ) -> ToolContext:
     """Return the context of one call; only a built-in tool can have capabilities."""
-    own = tool.plugin.rpartition("/")[2].rpartition(":")[2]
-    kind = "tools" if tool.plugin.startswith("toolset:") else "plugins"
+    names = data_names(tool.plugin)
 
     def progress(text: str) -> None:
         state.emit(ToolProgressed(call_id=call.id, text=state.redactor.apply(str(text))))
@@ -38,8 +40,8 @@ def make_context(
         "call_id": call.id,
         "approval": state.approval,
         "mode": state.mode,
-        "global_data": state.home.root / "data" / kind / own,
-        "project_data": state.workspace / ".crystal" / "data" / kind / own,
+        "global_data": state.home.root.joinpath(*names),
+        "project_data": state.workspace.joinpath(".crystal", *names),
         "accepts_images": state.model.image_input,
         "permitted_paths": permitted_paths,
         "progress": progress,
@@ -62,6 +64,14 @@ def make_context(
         file_state=state.files if "file_state" in wanted else None,
         registry={name: found.plugin for name, found in state.host.tools.items()} if "registry" in wanted else None,
     )
+
+
+def link_to_data(state: SessionState, tool: RegisteredTool) -> Path | None:
+    """Return the link that stands where the runtime directories of a tool's plugin would lie; ``None`` without one."""
+    if tool.is_builtin:
+        return None
+    names = data_names(tool.plugin)
+    return link_on_the_way(state.workspace, (".crystal", *names)) or link_on_the_way(state.home.root, names)
 
 
 async def ask_operator(

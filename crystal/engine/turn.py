@@ -143,12 +143,15 @@ def _commit_candidate(state: SessionState, answered: Answered, spent: Spent, ste
 
 async def _deliver_follow_ups(state: SessionState) -> bool:
     """Store the texts that were queued while the turn ran; whether there were any."""
-    queued, state.follow_ups[:] = tuple(state.follow_ups), []
-    for text in queued:
-        message = await _heard_message(state, UserMessage(text=text))
+    delivered = False
+    while state.follow_ups:
+        # It stays queued until it is stored: an interrupt meanwhile must not lose it.
+        message = await _heard_message(state, UserMessage(text=state.follow_ups[0]))
         state.transcript.add(UserItem(id=state.ids.new("item"), text=message.text))
+        del state.follow_ups[0]
         state.emit(FollowUpDelivered(text=message.text))
-    return bool(queued)
+        delivered = True
+    return delivered
 
 
 async def _heard_message(state: SessionState, message: UserMessage) -> UserMessage:

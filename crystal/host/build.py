@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from crystal.host.admission import (
     RegisteredClassifier,
@@ -74,6 +75,16 @@ class Host(Frozen):
         """Take the code of disk plugins out of the process; what still runs of it goes on with what it imported."""
         for close in self.closers:
             close()
+
+
+@contextmanager
+def closed_on_failure(host: Host) -> Iterator[None]:
+    """Close ``host`` when what it was built for cannot be."""
+    try:
+        yield
+    except BaseException:
+        host.close()
+        raise
 
 
 async def build_host(

@@ -150,6 +150,7 @@ class Dispatcher:
                 text = await self._call(step, arguments)
                 if text is None:
                     continue
+                text = plain_text(text)
                 if not isinstance(text, str):
                     raise HookFailed(NoteCode.HOOK_RESULT, f"it returned {type(text).__name__}, not a text to append")
             except HookFailed as failure:
@@ -206,7 +207,7 @@ class Dispatcher:
                 if replacement is None:
                     continue
                 value = arguments[position]
-                accepted = _accepted(accept, value, replacement, facts)
+                accepted, is_new = _accepted(accept, value, replacement, facts)
             except HookFailed as failure:
                 self._note_failure(step, failure, guard=declaration.guard)
                 failed.append(step.plugin)
@@ -218,7 +219,7 @@ class Dispatcher:
                     failed.append(step.plugin)
                 self._note_refusal(hook, step, refusal, junk)
                 continue
-            if accepted != value:
+            if is_new:
                 changed.append(step.plugin)
                 self._mark(step, "changed")
             views = {name: read(accepted) for name, read in declaration.derived.items()}
@@ -267,7 +268,7 @@ class Dispatcher:
 
     async def _finish(self, step: Step, result: Any) -> Any:
         """Await what a call handed back, in a task of its own and within the limit; return anything else as it is."""
-        if result.__class__ is not CoroutineType and not hasattr(result, "__await__"):
+        if not _is_awaitable(result):
             return result
         began = perf_counter()
         result, error = await run_isolated(result, grace=CANCEL_GRACE_SECONDS, limit=self._timeout)
@@ -319,9 +320,23 @@ class Dispatcher:
         )
 
 
-def _accepted(accept: Callable[[Any, Any, Any], Any], value: Any, replacement: Any, facts: Any) -> Any:
+def _is_awaitable(result: Any) -> bool:
+    """Whether a result is still to be awaited; its attributes may be code of the plugin, but its type's are not run."""
+    kind = type(result)
+    return kind is CoroutineType or any("__await__" in vars(base) for base in kind.__mro__)
+
+
+def plain_text(value: Any) -> Any:
+    """Return a text as an exact ``str``, for methods of a plugin's own class could raise anywhere; else the value."""
+    kind = type(value)
+    return str.__str__(value) if kind is not str and issubclass(kind, str) else value
+
+
+def _accepted(accept: Callable[[Any, Any, Any], Any], value: Any, replacement: Any, facts: Any) -> tuple[Any, bool]:
+    """Return what the contract makes of a replacement, and whether that changes anything."""
     try:
-        return accept(value, replacement, facts)
+        accepted = accept(value, plain_text(replacement), facts)
+        return accepted, bool(accepted != value)
     except (ContractRefused, KeyboardInterrupt):
         raise
     except BaseException as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
@@ -112,13 +113,25 @@ def name_fault(error: BaseException) -> str:
         for traceback in _tracebacks(error)
         if not (code := traceback.tb_frame.f_code).co_filename.startswith(_HOST_FOLDER)
     ]
+    said = own_words(error)
     if not frames:
-        return f"raised {type(error).__name__}"
+        return f"raised {type(error).__name__}{said}"
     called_in = frames[0][0][0]
     (_, _, file), function, line = next(
         frame for frame in reversed(frames) if frame[0][0] == called_in or frame[0][0].startswith(f"{called_in}/")
     )
-    return f"raised {type(error).__name__} in {function}, line {line} of {file}"
+    return f"raised {type(error).__name__} in {function}, line {line} of {file}{said}"
+
+
+def own_words(error: BaseException) -> str:
+    """Return the message of an exception of the host's own, which says how to mend it; empty for any other.
+
+    Messages of foreign exceptions stay out of notes: they may quote arguments.
+    """
+    for module, name in (("crystal.tool_functions", "ToolFunctionError"), ("crystal.types._readonly", "ReadOnlyError")):
+        if module in sys.modules and type(error) is getattr(sys.modules[module], name):
+            return f": {error}"
+    return ""
 
 
 def _tracebacks(error: BaseException) -> Iterator[TracebackType]:

@@ -18,6 +18,8 @@ from crystal.host.notes import Notes
 from crystal.types._frozen import Frozen
 from crystal.types.notes import NoteCode
 
+BLOCKED = "--no-plugin leaves it out of this process"
+
 
 class HookSpecification(Frozen):
     """A hook point: its declaration and its documented function."""
@@ -124,9 +126,12 @@ def _display_name(plugin: object) -> str:
     """Return the plugin's ``name``, or an empty text when it has none or it cannot be read."""
     try:
         display = getattr(plugin, "name", None)
-    except Exception:
+        return str.__str__(display) if isinstance(display, str) and str.strip(display) else ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        # It may be code of the plugin, which may raise anything, SystemExit included.
         return ""
-    return display if isinstance(display, str) and display.strip() else ""
 
 
 def _argument_fault(parameters: Iterable[inspect.Parameter], specification: HookSpecification) -> str | None:
@@ -155,6 +160,8 @@ class PluginRegistry:
         self._manager = CheckedPluginManager(self.specifications, notes)
         self._display_names: dict[str, str] = {}
         self._blocked = frozenset(blocked)
+        self.refusals: dict[str, str] = {}
+        """Why a plugin is not registered, by full name."""
 
     def register(self, name: str, plugin: object) -> bool:
         """Register one plugin.
@@ -164,6 +171,7 @@ class PluginRegistry:
         :return: whether it is registered; if not, a note says why, except for a blocked one.
         """
         if name in self._blocked:
+            self.refusals[name] = BLOCKED
             return False
         if isinstance(plugin, type):
             try:
@@ -178,16 +186,11 @@ class PluginRegistry:
             self._refuse(name, "it has no 'name', a text that is not empty")
             return False
         if display in self._display_names:
-            self._notes.add(
-                NoteCode.PLUGIN_DUPLICATE,
-                f"Plugin '{name}' is not loaded: '{self._display_names[display]}' has the name '{display}' already.",
-                name,
-            )
+            reason = f"'{self._display_names[display]}' has the name '{display}' already"
+            self._refuse(name, reason, NoteCode.PLUGIN_DUPLICATE)
             return False
         if self._manager.has_plugin(name):
-            self._notes.add(
-                NoteCode.PLUGIN_DUPLICATE, f"Plugin '{name}' is not loaded: that name is taken already.", name
-            )
+            self._refuse(name, "that name is taken already", NoteCode.PLUGIN_DUPLICATE)
             return False
         self._manager.registering = name
         try:
@@ -198,8 +201,9 @@ class PluginRegistry:
         self._display_names[display] = name
         return True
 
-    def _refuse(self, name: str, reason: str) -> None:
-        self._notes.add(NoteCode.PLUGIN_INVALID, f"Plugin '{name}' is not loaded: {reason}.", name)
+    def _refuse(self, name: str, reason: str, code: NoteCode = NoteCode.PLUGIN_INVALID) -> None:
+        self.refusals[name] = reason
+        self._notes.add(code, f"Plugin '{name}' is not loaded: {reason}.", name)
 
     def display_name(self, name: str) -> str:
         """Return the display name of a registered plugin."""

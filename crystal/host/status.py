@@ -82,9 +82,10 @@ class StatusSink:
         self._noted: set[str] = set()
         self._lock = threading.Lock()
 
-    def set(self, name: str, text: str) -> None:
-        """Replace the text of a field; blank text removes it. May be called from any thread."""
-        field = str(name).lower()
+    def set(self, name: str, text: str | None) -> None:
+        """Replace the text of a field; blank text or ``None`` removes it. May be called from any thread."""
+        # Outside the lock: both may run code of the plugin.
+        field, shown = str(name).lower(), "" if text is None else clean_text(str(text))
         with self._lock:
             if not self._open:
                 return
@@ -92,7 +93,7 @@ class StatusSink:
                 is_new = field not in self._noted
                 self._noted.add(field)
             else:
-                self._board.put(field, clean_text(str(text)))
+                self._board.put(field, shown)
                 return
         if is_new:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody hears notes any more

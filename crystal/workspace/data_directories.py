@@ -15,6 +15,16 @@ class LinkInPath(Exception):
     """A part of the path is a link; the message names it."""
 
 
+def link_on_the_way(base: Path, names: tuple[str, ...]) -> Path | None:
+    """Return the first folder of ``names`` below ``base``, one in the other, that is a link; all may be missing."""
+    path = base
+    for name in names:
+        path = path / name
+        if path.is_symlink():
+            return path
+    return None
+
+
 def make_data_directory(base: Path, names: tuple[str, ...], *, private: bool = False) -> Path:
     """Make the folders ``names`` below ``base``, one in the other, and return the last one's path.
 

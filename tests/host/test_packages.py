@@ -59,7 +59,7 @@ def test_packages_are_sorted_by_name_and_not_imported(site: Path) -> None:
         ("package:alpha", "zeta_module", "zeta-plugin 1.0"),
         ("package:omega", "acme_module:Plugin", "acme-plugin 1.0"),
     ]
-    assert found[0].place() == site / "zeta_module.py"
+    assert found[0].places() == (site / "zeta_module.py",)
     assert not {"zeta_module", "acme_module"} & set(sys.modules)
 
 

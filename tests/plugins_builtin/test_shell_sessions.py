@@ -177,7 +177,9 @@ def test_what_was_left_running_ends_with_the_run(crystaler: Crystaler, mark: str
     crystaler.script([calls(bash(jobs.format(mark))), calls(bash("echo next")), DONE])
     result = run(crystaler, listener=listen)
     assert result.exit_code == 0
-    assert [len(each) for each in alive] == [4, 4]
+    during, after = alive
+    assert len(after) == 4
+    assert after.keys() <= during.keys()  # a shell of the first call may just be ending
     assert marked(mark) == {}
 
 

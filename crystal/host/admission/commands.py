@@ -142,4 +142,4 @@ def _require_free(name: str, taken: Collection[str], reserved: Collection[str], 
     if name in reserved:
         raise Omitted(NoteCode.CONTRIBUTION_RESERVED, f"is named '{name}', which is a built-in {kind}")
     if name in taken:
-        raise Omitted(NoteCode.CONTRIBUTION_DUPLICATE, f"is named '{name}', and another plugin has that {kind}")
+        raise Omitted(NoteCode.CONTRIBUTION_DUPLICATE, f"is named '{name}', and there is a {kind} of that name already")

@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 from crystal.host.dispatch import Collected
 from crystal.types.notes import Note, NoteCode
+from crystal.workspace.fence import printable
+
+_SHOWN = 80
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -19,10 +22,20 @@ class Omitted(Exception):
         self.code = code
 
 
+def _which(entry: object, position: int) -> str:
+    """Say which entry it is, by its place in the plugin's list and, where it has one, its name."""
+    # Only of the host's own classes: a name may be code of the plugin.
+    name = getattr(entry, "name", None) if type(entry).__module__.startswith("crystal.types.") else None
+    named = f", named {printable(name[:_SHOWN])!r}" if type(name) is str else ""
+    return f"number {position} of its list{named}"
+
+
 def check_each(entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]) -> tuple[Note, ...]:
     """Call ``check`` with every entry and return a note for each one that it omits or that raises."""
     notes = []
+    positions: dict[str, int] = {}
     for collected in entries:
+        positions[collected.plugin] = position = positions.get(collected.plugin, 0) + 1
         try:
             check(collected)
         except Omitted as omitted:
@@ -36,7 +49,8 @@ def check_each(entries: tuple[Collected, ...], kind: str, check: Callable[[Colle
         notes.append(
             Note(
                 code=code,
-                text=f"A {kind} of plugin '{collected.plugin}' is omitted: it {reason}.",
+                text=f"A {kind} of plugin '{collected.plugin}' is omitted ({_which(collected.entry, position)}): "
+                f"it {reason}.",
                 source=collected.plugin,
             )
         )

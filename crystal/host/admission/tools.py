@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 from crystal.host.admission.entries import NAME, Omitted, check_each
@@ -57,6 +58,10 @@ def admit_tools(
 
 
 def _read_tool(entry: Any, plugin: str) -> RegisteredTool:
+    if isinstance(entry, FunctionType):
+        raise Omitted(
+            NoteCode.CONTRIBUTION_INVALID, f"is the function '{entry.__name__}' as it is; write @tool above it"
+        )
     if not isinstance(entry, ToolContribution):
         raise Omitted(NoteCode.CONTRIBUTION_INVALID, f"is {type(entry).__name__}, not a ToolContribution")
     definition = entry.tool.definition

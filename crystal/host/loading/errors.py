@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from crystal.host.isolation import own_words
 from crystal.workspace.fence import printable
 
 REASON_CHARACTERS = 2_000
@@ -50,7 +51,7 @@ def load_failed(module: str, error: BaseException, folder: Path) -> LoadFailed:
     else:
         kind = printable(type(error).__name__)
         does = f"ends the process when it is imported ({kind})" if isinstance(error, SystemExit) else f"raised {kind}"
-        reason = f"{does}{place_in(error, folder)}"
+        reason = f"{does}{place_in(error, folder)}{printable(own_words(error)[:REASON_CHARACTERS])}"
     return LoadFailed(module, reason)
 
 

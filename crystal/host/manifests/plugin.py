@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from crystal.host.manifests.reading import ManifestRefused, parse_manifest
+from crystal.host.manifests.reading import field_refused, parse_manifest
 from crystal.store.home import HomeFileError
 from crystal.store.json_files import JsonFile
 from crystal.types._frozen import Frozen
@@ -77,14 +77,7 @@ def parse_plugin_manifest(path: Path, data: bytes) -> PluginManifest:
     try:
         _check(file)
     except HomeFileError as error:
-        says = value.get("enabled", True)
-        raise ManifestRefused(
-            path,
-            error.message,
-            line=error.line,
-            field=error.field,
-            enabled=says if isinstance(says, bool) else None,
-        ) from error
+        raise field_refused(file, error) from error
     enabled = value.get("enabled", True)
     if "command" in value:
         return CommandManifest(
@@ -130,21 +123,24 @@ def is_plainly_valid(value: Mapping[str, Any]) -> bool:
     )
 
 
-def module_fault(text: str) -> str | None:
-    """Say why a text cannot be the path of a plugin's module, or ``None`` when it can."""
+def module_fault(text: str, owner: str = "plugin") -> str | None:
+    """Say why a text cannot be the path of an extension's module, or ``None`` when it can.
+
+    :param owner: whose module it is, such as ``tool set``.
+    """
     parts = text.split("/")
     if len(text) > PATH_CHARACTERS:
         return f"the path is longer than {PATH_CHARACTERS} characters; name a shorter one"
     if not text or not clean_path(text):
-        return "the path is empty; name the plugin's .py file or package folder"
+        return f"the path is empty; name the {owner}'s .py file or package folder"
     if any(not character.isprintable() for character in text):
         return "the path holds a control character; write it without"
     if text.startswith(("/", "~")):
-        return "the path must be relative to the plugin's folder"
+        return f"the path must be relative to the {owner}'s folder"
     if "\\" in text:
         return "folders are separated by / in this file"
     if ".." in parts:
-        return "the path must stay inside the plugin's folder; write it without .."
+        return f"the path must stay inside the {owner}'s folder; write it without .."
     if "__pycache__" in parts:
         return "nothing is loaded from __pycache__; name the source"
     last = clean_path(text).rpartition("/")[2]

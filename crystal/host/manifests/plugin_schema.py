@@ -20,7 +20,9 @@ from crystal.store.validation import FileSchema, expect, validate_file
 Value = TypeVar("Value")
 
 
-def _accepted(fault: Callable[[Value], str | None]) -> AfterValidator:
+def accepted(fault: Callable[[Value], str | None]) -> AfterValidator:
+    """Annotate a field with a check that says in a sentence why a value is refused."""
+
     def check(value: Value) -> Value:
         message = fault(value)
         if message is not None:
@@ -45,12 +47,12 @@ class ModulePluginSchema(_ManifestSchema):
     """A plugin made of Python code."""
 
     module: Annotated[
-        Text, _accepted(module_fault), Field(json_schema_extra={"minLength": 1, "maxLength": PATH_CHARACTERS})
+        Text, accepted(module_fault), Field(json_schema_extra={"minLength": 1, "maxLength": PATH_CHARACTERS})
     ]
     """Path of the plugin's .py file or package folder, inside the plugin's folder."""
-    type: Annotated[Text, _accepted(type_fault)] = ""
+    type: Annotated[Text, accepted(type_fault)] = ""
     """Class of the module to instantiate; without it the module itself is the plugin."""
-    shared: Annotated[list[str], expect("a list of texts"), _accepted(shared_fault)] = Field(default_factory=list)
+    shared: Annotated[list[str], expect("a list of texts"), accepted(shared_fault)] = Field(default_factory=list)
     """Compiled distributions, such as numpy, that are loaded once under their own name."""
 
 

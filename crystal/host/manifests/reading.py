@@ -103,6 +103,24 @@ def read_manifest(folder: Path, name: str) -> ManifestFile:
     return ManifestFile(path=path, real=real, data=data, status=status)
 
 
+def parse_known_manifest(path: Path, data: bytes) -> JsonFile:
+    """Parse the bytes of a manifest that :func:`parse_manifest` is known to accept, in a fraction of the time."""
+    text = data.decode("utf-8-sig")
+    return JsonFile(path=path, data=data, text=text, value=json.loads(text))
+
+
+def field_refused(file: JsonFile, error: HomeFileError) -> ManifestRefused:
+    """Return the refusal of a manifest for the fault of one field."""
+    says = file.value.get("enabled", True)
+    return ManifestRefused(
+        file.path,
+        error.message,
+        line=error.line,
+        field=error.field,
+        enabled=says if isinstance(says, bool) else None,
+    )
+
+
 def manifest_missing(path: Path) -> ManifestRefused:
     """Return the refusal of a folder without a manifest."""
     return ManifestRefused(path, f"there is no such file; write a {path.name} or remove the folder")

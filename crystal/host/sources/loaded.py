@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 from crystal.host.loading.bytecode import BytecodeCache
 from crystal.host.loading.context import LoadContext
 from crystal.host.loading.errors import LoadFailed, place_in
+from crystal.host.manager import BLOCKED
 from crystal.host.sources.builtin import FoundPlugin
 from crystal.host.sources.disk_plugins import LoadablePlugin, LoadPlan, find_disk_plugins, plan_loading, plugin_facts
 from crystal.host.sources.project_trust import ProjectCode, ProjectEntry
@@ -17,6 +19,9 @@ from crystal.types._frozen import Frozen
 from crystal.types.environment import ExtensionFacts
 from crystal.types.notes import Note, NoteCode, Severity
 from crystal.workspace.fence import printable
+
+_MARK = "crystal_impl"
+"""What ``hookimpl`` leaves on a function."""
 
 
 class LoadedPlugins(Frozen):
@@ -38,16 +43,18 @@ class LoadedPlugins(Frozen):
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Full names of the plugins of the plan that are not loaded."""
-        loaded = {plugin.name for plugin in self.plugins}
-        return tuple(plugin.full_name for plugin in self.plan.loadable if plugin.full_name not in loaded)
+        """Full names of the plugins that were found and are not loaded, but for those whose place another one takes."""
+        loaded = {plugin.name.rpartition("/")[2] for plugin in self.plugins}
+        found = {plugin.directory: plugin.full_name for plugin in self.plan.found.plugins}
+        return tuple(name for directory, name in found.items() if directory not in loaded)
 
-    def facts(self, display_names: Mapping[str, str]) -> tuple[ExtensionFacts, ...]:
+    def facts(self, display_names: Mapping[str, str], refusals: Mapping[str, str]) -> tuple[ExtensionFacts, ...]:
         """Return the rows of the catalog snapshot.
 
         :param display_names: of everything that is registered, by full name.
+        :param refusals: why others are not, by full name.
         """
-        return plugin_facts(self.plan.found.plugins, display_names, self.failures)
+        return plugin_facts(self.plan.found.plugins, display_names, {**refusals, **self.failures})
 
 
 def load_disk_plugins(home: Home, workspace: Path, project: ProjectCode, blocked: frozenset[str]) -> LoadedPlugins:
@@ -68,6 +75,7 @@ def _load(plan: LoadPlan, home: Home, blocked: frozenset[str]) -> tuple[list[Fou
     cache = BytecodeCache(home.root / "cache" / "bytecode") if plan.loadable else None
     for loadable in plan.loadable:
         if not blocked.isdisjoint((loadable.full_name, loadable.full_name.rpartition("/")[2])):
+            failures[loadable.full_name] = BLOCKED
             continue
         context = LoadContext(
             loadable.full_name, loadable.snapshot, shared=tuple(loadable.manifest.shared), cache=cache
@@ -91,6 +99,12 @@ def _load(plan: LoadPlan, home: Home, blocked: frozenset[str]) -> tuple[list[Fou
             )
             for warning in context.warnings
         ]
+        if not loadable.manifest.type and (found := unnamed_class(plugin)):
+            text = (
+                f"Plugin '{loadable.full_name}': the hooks of its class {found} are not called, for the module is the "
+                f'plugin; write "type": "{found}" into the manifest.'
+            )
+            notes.append(Note(code=NoteCode.HOOK_UNMARKED, text=text, source=loadable.full_name))
     return plugins, notes, failures
 
 
@@ -101,10 +115,22 @@ def _entry(context: LoadContext, loadable: LoadablePlugin) -> object:
     """
     file = loadable.manifest.module
     module = context.entry(file)
-    members = vars(module)
+    try:
+        return _plugin_of(module, loadable)
+    except (LoadFailed, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        # Its attributes may be code of the plugin.
+        place = place_in(error, loadable.snapshot.folder)
+        raise LoadFailed(file, f"raised {printable(type(error).__name__)}{place} when it was looked at") from error
+
+
+def _plugin_of(module: object, loadable: LoadablePlugin) -> object:
+    file = loadable.manifest.module
+    members: Mapping[str, object] = getattr(module, "__dict__", {})
     wanted = loadable.manifest.type
     if not wanted:
-        if not members.get("name"):
+        if not getattr(module, "name", None):
             raise LoadFailed(file, _nameless(members))
         return module
     if wanted not in members:
@@ -131,6 +157,21 @@ def _entry(context: LoadContext, loadable: LoadablePlugin) -> object:
             fault = f"has a class {wanted} that raised {printable(type(error).__name__)}{place} when it was made"
         raise LoadFailed(file, fault) from error
     return made
+
+
+def unnamed_class(plugin: object) -> str:
+    """Return a class of a module that has hooks and is not the plugin, for nothing calls them; empty without one."""
+    members: Mapping[str, object] = getattr(plugin, "__dict__", {}) if isinstance(plugin, ModuleType) else {}
+    if any(hasattr(value, _MARK) for value in members.values()):
+        return ""
+    return next(
+        (
+            name
+            for name in _own_classes(members)
+            if any(hasattr(value, _MARK) for value in vars(members[name]).values())
+        ),
+        "",
+    )
 
 
 def _nameless(members: Mapping[str, object]) -> str:

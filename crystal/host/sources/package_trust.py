@@ -78,14 +78,19 @@ def _entry(package: PackagePlugin, state: EntryState, digest: str = "") -> Proje
 def _digest(package: PackagePlugin) -> str:
     import hashlib
 
-    place = package.place()
-    if place is None:
+    places = package.places()
+    if not places:
         raise FolderRefused(f"Its module {package.module} is not installed.")
+    contents = [_content(place) for place in places]
+    return hashlib.sha256("\n".join(["crystal package 1", package.value, *contents]).encode()).hexdigest()
+
+
+def _content(place: Path) -> str:
+    import hashlib
+
     if place.is_dir():
-        content = read_folder(place).digest
-    else:
-        try:
-            content = hashlib.sha256(place.read_bytes()).hexdigest()
-        except OSError as error:
-            raise FolderRefused(f"Its module {place} cannot be read: {describe(error)}.") from error
-    return hashlib.sha256(f"crystal package 1\n{package.value}\n{content}".encode()).hexdigest()
+        return read_folder(place).digest
+    try:
+        return hashlib.sha256(place.read_bytes()).hexdigest()
+    except OSError as error:
+        raise FolderRefused(f"Its module {place} cannot be read: {describe(error)}.") from error

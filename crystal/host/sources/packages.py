@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,9 @@ from crystal.types._frozen import Frozen
 from crystal.types.notes import Note, NoteCode
 
 GROUP = "crystal"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+"""As a plugin's folder: the runtime directories of a package are named by it."""
+
 _HEADING = f"[{GROUP}]".encode()
 
 
@@ -40,26 +44,41 @@ class PackagePlugin(Frozen):
         """The module to import."""
         return self.value.partition(":")[0].strip()
 
-    def place(self) -> Path | None:
-        """Return the file or folder of its top-level module without importing it; ``None`` when there is none."""
-        top = self.module.partition(".")[0]
-        try:
-            spec = importlib.util.find_spec(top)
-        except (ImportError, ValueError):
-            return None
-        if spec is None:
-            return None
-        if spec.submodule_search_locations:
-            return Path(next(iter(spec.submodule_search_locations)))
-        return None if spec.origin is None or not spec.has_location else Path(spec.origin)
+    def places(self) -> tuple[Path, ...]:
+        """Return the files and folders that its module is imported from, without running any code.
+
+        Those of a namespace package that holds it come before its own; none when it is not there.
+        """
+        found: list[Path] = []
+        name = ""
+        for part in self.module.split("."):
+            name = f"{name}.{part}" if name else part
+            try:
+                # Nothing runs: what holds the name is a namespace, or there is nothing that holds it.
+                spec = importlib.util.find_spec(name)
+            except (ImportError, ValueError, AttributeError):
+                return tuple(found)
+            if spec is None:
+                return tuple(found)
+            folders = spec.submodule_search_locations
+            if spec.origin is None and folders:
+                found += map(Path, folders)
+                continue
+            if folders:
+                found.append(Path(next(iter(folders))))
+            elif spec.origin is not None and spec.has_location:
+                found.append(Path(spec.origin))
+            return tuple(found)
+        return tuple(found)
 
     def lies_in(self, workspace: Path) -> bool:
         """Whether any file of it lies inside the workspace.
 
         :param workspace: real path.
         """
-        places = [self.installed, *([place] if (place := self.place()) else [])]
-        return any(Path(os.path.realpath(place)).is_relative_to(workspace) for place in places)
+        return any(
+            Path(os.path.realpath(place)).is_relative_to(workspace) for place in (self.installed, *self.places())
+        )
 
     def load(self) -> object:
         """Import the module and return the plugin: the module, or its attribute.
@@ -77,6 +96,13 @@ def load_packages(found: Iterable[PackagePlugin]) -> tuple[list[FoundPlugin], li
     loaded: list[FoundPlugin] = []
     notes: list[Note] = []
     for package in found:
+        if not _NAME.fullmatch(package.name):
+            text = (
+                f"The entry point {package.name!r} of {package.distribution} is not loaded: its name must be a letter, "
+                "then letters, digits, '_', '-' or '.', 64 at most."
+            )
+            notes.append(Note(code=NoteCode.PLUGIN_INVALID, text=text, source=package.full_name))
+            continue
         try:
             plugin = package.load()
         except KeyboardInterrupt:
