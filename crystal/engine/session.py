@@ -21,7 +21,7 @@ class TurnRunning(Exception):
     """A turn is running; queue the text with ``follow_up`` or wait."""
 
 
-class SessionBusy(Exception):
+class SessionUnavailable(Exception):
     """The session is loading its extensions anew, or it has been closed."""
 
 
@@ -54,7 +54,7 @@ class Session:
         """Run one turn with a message of the operator and return how it ended.
 
         :raises TurnRunning: when a turn is running.
-        :raises SessionBusy: while extensions are loaded anew, and when the session is closed.
+        :raises SessionUnavailable: while extensions are loaded anew, and when the session is closed.
         """
         self._require_open()
         if self._task is not None:
@@ -105,7 +105,7 @@ class Session:
         Who stops waiting for it does not stop it: half of it would leave plugins that never heard of the session.
 
         :raises TurnRunning: when a turn is running.
-        :raises SessionBusy: while another reload goes on, and when the session is closed.
+        :raises SessionUnavailable: while another reload goes on, and when the session is closed.
         :raises StoreError: for a broken file of the home; nothing changes.
         :raises HostOptionError: when an option of this process names what is gone; nothing changes.
         """
@@ -123,9 +123,9 @@ class Session:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise SessionBusy("The session is closed.")
+            raise SessionUnavailable("The session is closed.")
         if self._reloading is not None:
-            raise SessionBusy("The session is loading its extensions anew; go on when that has ended.")
+            raise SessionUnavailable("The session is loading its extensions anew; go on when that has ended.")
 
     async def close(self) -> None:
         """End the session: its hooks hear it, the store is closed. A second call does nothing."""

@@ -41,7 +41,8 @@ def attach_clients(clients: ModelClients) -> None:
 
 @notify("Both directories are the plugin's own; neither is a place for secrets.")
 def attach_data_directories(global_directory: Path, project_directory: Path) -> None:
-    """Called after :func:`attach_clients` for a disk plugin, with its two runtime directories.
+    """Called after :func:`attach_clients` for a disk plugin or an installed package, with its two
+    runtime directories.
 
     :param global_directory: shared by all workspaces. A directory that could not be made may be missing.
     :param project_directory: belongs to the current workspace and lies inside it.

@@ -42,4 +42,7 @@ def on_turn_started(turn: TurnFacts) -> None:
 
 @notify("May read the stored text, mode and stop reason; may not change the transcript.")
 def on_turn_finished(turn: TurnFacts) -> None:
-    """Called when the turn ended, for whatever reason, with that reason in ``stop_reason``."""
+    """Called when the turn ended, done or not, with the reason in ``stop_reason``.
+
+    It is left out when the session cannot be stored any more or the process is being ended.
+    """

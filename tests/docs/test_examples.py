@@ -28,15 +28,15 @@ def pages_with(language: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
-def test_python_examples_run(page: Path, crystaler: Crystaler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_examples_run(page: Path, crystaler: Crystaler) -> None:
     """A block that is a plugin is saved under its ``name``; a block with tests is run with the fixture."""
-    monkeypatch.chdir(crystaler.workspace)
+    folder = crystaler.workspace
     ran = 0
     for source in blocks(page, "python"):
-        scope: dict[str, Any] = {}
+        scope: dict[str, Any] = {"__file__": str(folder / "test_example.py")}
         exec(compile(source, page.name, "exec"), scope)
         if "name" in scope:
-            Path(f"{scope['name']}.py").write_text(source, "utf-8")
+            (folder / f"{scope['name']}.py").write_text(source, "utf-8")
         for name, function in list(scope.items()):
             if name.startswith("test_"):
                 function(crystaler)

@@ -18,7 +18,7 @@ from crystal.host.loading.bytecode import BytecodeCache
 from crystal.host.loading.errors import ContextImportError
 from crystal.host.loading.finder import installed
 from crystal.host.loading.loader import FolderCode
-from crystal.host.loading.missing import missing_module
+from crystal.host.loading.missing import missing_beside, missing_module
 from crystal.host.loading.modules import FolderModules
 from crystal.host.loading.names import HOST_PROVIDED, PUBLIC_TOPS, ROOT, STANDARD_NAMES, refusal
 from crystal.host.loading.shared import SharedFinder
@@ -232,6 +232,8 @@ class ContextImports:
         try:
             imported = _import(name, globals, locals, fromlist, level)
         except ContextImportError as error:
+            if level and error.name == f"{self.package}.{name}":
+                raise ContextImportError(missing_beside(self.modules, name), name=name) from None
             self.tell_plainly(error)
             raise
         if fromlist and self.modules.has_compiled:

@@ -321,3 +321,20 @@ def test_a_file_that_is_never_imported_is_reported(load: Load, file: str) -> Non
 
 def test_what_a_distribution_brings_along_is_not_reported(load: Load) -> None:
     assert load({"acme.py": "", "lib/typing_extensions.py": "", "lib/annotated_types/__init__.py": ""}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("form", "mend"),
+    [
+        ("from .helpre import x", "did you mean '.helper'?"),
+        ("from .elsewhere import x", "add elsewhere.py, or write the import without the dot"),
+        ("from .requests import get", "add requests.py, or write the import without the dot"),
+    ],
+)
+def test_a_relative_import_of_nothing_is_mended_in_the_folder_not_by_pip(load: Load, form: str, mend: str) -> None:
+    context = load({"acme.py": form, "helper.py": "x = 1"})
+    with pytest.raises(LoadFailed) as failed:
+        context.entry("acme.py")
+    name = form.split()[1]
+    assert f"No module named '{name}' in {context.modules.folder}; {mend}" in str(failed.value)
+    assert "pip" not in str(failed.value)
