@@ -151,7 +151,7 @@ class Dispatcher:
                 if text is None:
                     continue
                 text = plain_text(text)
-                if not isinstance(text, str):
+                if type(text) is not str:
                     raise HookFailed(NoteCode.HOOK_RESULT, f"it returned {type(text).__name__}, not a text to append")
             except HookFailed as failure:
                 self._note_failure(step, failure)
@@ -169,7 +169,7 @@ class Dispatcher:
                 result = await self._call(step, ())
                 if result is None:
                     continue
-                if isinstance(result, (str, bytes, dict)) or not hasattr(result, "__iter__"):
+                if issubclass(type(result), (str, bytes, dict)) or not _has(type(result), "__iter__"):
                     raise HookFailed(NoteCode.HOOK_RESULT, f"it returned {type(result).__name__}, not a list")
                 entries += self._entries(step, result)
             except HookFailed as failure:
@@ -321,9 +321,14 @@ class Dispatcher:
 
 
 def _is_awaitable(result: Any) -> bool:
-    """Whether a result is still to be awaited; its attributes may be code of the plugin, but its type's are not run."""
+    """Whether a result is still to be awaited."""
     kind = type(result)
-    return kind is CoroutineType or any("__await__" in vars(base) for base in kind.__mro__)
+    return kind is CoroutineType or _has(kind, "__await__")
+
+
+def _has(kind: type, method: str) -> bool:
+    """Whether objects of a type have a method; an object's own attributes may be code of the plugin."""
+    return any(method in vars(base) for base in kind.__mro__)
 
 
 def plain_text(value: Any) -> Any:

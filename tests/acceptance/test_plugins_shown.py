@@ -94,3 +94,71 @@ def test_one_run_can_be_told_to_let_the_workspaces_code_count(crystaler: Crystal
         names = [plugin["name"] for plugin in result.lines[0]["plugins"]]
         assert [name for name in names if name.startswith("plugin:")] == expected
     assert not (crystaler.home / "trust.json").exists()
+
+
+def test_the_list_gives_the_reason_for_each_plugin_that_is_left_out(crystaler: Crystaler) -> None:
+    put(crystaler.home / "plugins", "Acme")
+    put(crystaler.home / "plugins", "Beta", SOURCE.replace("{name}", "Acme"))
+    put(crystaler.home / "plugins", "Gamma")
+    crystaler.script([{"text": "Done."}])
+    result = crystaler.run("go", "--no-plugin", "Gamma", "--format", "json", in_process=False)
+    assert result.exit_code == 0, result.stderr
+    assert [plugin["name"] for plugin in result.lines[0]["plugins"] if plugin["name"].startswith("plugin:")] == [
+        "plugin:home/Acme"
+    ]
+    assert "plugin:home/Beta' is not loaded: 'plugin:home/Acme' has the name 'Acme' already" in result.stderr
+
+
+@pytest.mark.parametrize("state", ["disabled", "broken", "untrusted", "plugins off"])
+def test_a_plugin_that_would_not_load_anyway_may_be_left_out_by_name(crystaler: Crystaler, state: str) -> None:
+    folder = (crystaler.workspace / ".crystal" if state == "untrusted" else crystaler.home) / "plugins"
+    put(folder, "Acme")
+    match state:
+        case "disabled":
+            (folder / "Acme" / "plugin.json").write_text('{"module": "code.py", "enabled": false}')
+        case "broken":
+            (folder / "Acme" / "plugin.json").write_text("{")
+    options = ["--plugins", "off"] if state == "plugins off" else []
+    crystaler.script([{"text": "Done."}])
+    result = crystaler.run("go", "--no-plugin", "Acme", *options, in_process=False)
+    assert result.exit_code == 0, result.stderr
+
+
+TOOL = """
+from crystal import Risk, hookimpl, tool
+
+name = "{name}"
+
+
+@tool(risk=Risk.READ)
+def keep(context) -> str:
+    "Keep something."
+    context.project_data.mkdir(parents=True, exist_ok=True)
+    (context.project_data / "kept").touch()
+    return "kept"
+
+
+@hookimpl
+def contribute_tools():
+    return [keep]
+"""
+
+
+@pytest.mark.parametrize("place", [".crystal", ".crystal/data", ".crystal/data/plugins", ".crystal/data/plugins/Acme"])
+def test_no_tool_of_a_plugin_runs_when_a_link_stands_where_its_data_would_go(crystaler: Crystaler, place: str) -> None:
+    put(crystaler.home / "plugins", "Acme", TOOL)
+    elsewhere = crystaler.home.parent / "elsewhere"
+    elsewhere.mkdir()
+    crystaler.script([{"toolCalls": [{"name": "keep", "arguments": {}}]}, {"text": "Done."}])
+    link = crystaler.workspace / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(elsewhere)
+    refused = crystaler.run("go")
+    assert [call.failed for call in refused.calls] == [True]
+    assert (
+        f"{link}, on the way to its data directories, is a link; put a folder in its place" in refused.calls[0].output
+    )
+    assert list(elsewhere.iterdir()) == []
+    link.unlink()
+    assert [call.output for call in crystaler.run("go").calls] == ["kept"]
+    assert (crystaler.workspace / ".crystal/data/plugins/Acme/kept").is_file()

@@ -129,3 +129,21 @@ def test_switched_off_it_is_not_even_looked_at(crystaler: Crystaler, site: Path)
         result = run(crystaler, *options)
         assert "package:acme" not in names(result)
         assert "packages/acme" not in result.stderr
+
+
+def test_trust_in_a_part_of_a_namespace_covers_every_folder_of_the_namespace(crystaler: Crystaler, site: Path) -> None:
+    (site / "acme-1.0.dist-info" / "entry_points.txt").write_text("[crystal]\nacme = space.acme\n")
+    other = crystaler.workspace / "other"
+    (other / "space").mkdir(parents=True)
+    (other / "space" / "words.py").write_text('WORD = "first"\n')
+    (site / "space").mkdir()
+    source = 'import space.words\nfrom crystal import hookimpl\nname = "Acme"\n'
+    (site / "space" / "acme.py").write_text(source)
+    crystaler.environ["PYTHONPATH"] = f"{site}{os.pathsep}{other}"
+    assert "package:acme" not in names(run(crystaler))
+    assert crystaler.command("trust", "--yes").exit_code == 0
+    assert "package:acme" in names(run(crystaler))
+    (other / "space" / "words.py").write_text('WORD = "other"\n')
+    changed = run(crystaler)
+    assert "package:acme" not in names(changed)
+    assert "packages/acme (changed)" in changed.stderr

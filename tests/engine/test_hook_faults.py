@@ -30,6 +30,7 @@ FAULTS = {
     "own": "raise Own('odd')",
     "cancels": "import asyncio; raise asyncio.CancelledError",
     "junk": "return Junk()",
+    "sly": "return Sly()",
     "mutates": "setattr({first}, next(iter(type({first}).__dict__)), None)",
     "async raises": "raise ValueError('odd')",
     "async exits": "raise SystemExit(3)",
@@ -38,10 +39,22 @@ FAULTS = {
 }
 
 
+class Sly:
+    """A result that ends the process when any attribute of it is looked at, its class included."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise SystemExit(3)
+
+    def __eq__(self, other: object) -> bool:
+        raise SystemExit(3)
+
+    __hash__ = object.__hash__
+
+
 def make_plugin(hook: str, body: str, name: str = "faulty", is_async: bool = False) -> object:
     """Return a plugin whose implementation of ``hook`` has that body."""
     arguments = SPECIFICATIONS[hook].arguments
-    scope: dict[str, Any] = {"Own": type("Own", (BaseException,), {}), "Junk": type("Junk", (), {})}
+    scope: dict[str, Any] = {"Own": type("Own", (BaseException,), {}), "Junk": type("Junk", (), {}), "Sly": Sly}
     line = body.format(first=arguments[0] if arguments else "self")
     definition = f"def {hook}({', '.join(('self', *arguments))}):\n    {line}"
     exec(f"async {definition}" if is_async else definition, scope)
@@ -95,7 +108,7 @@ def test_a_run_with_a_broken_hook_is_the_run_without_it(crystaler: Crystaler, ho
     result = crystaler.run("look", "--approval", "full")
     assert outcome(result) == expected
     assert called, "the hook of the next plugin was not called"
-    ignored = {"junk"} if SPECIFICATIONS[hook].declaration.kind is HookKind.NOTIFY else set()
+    ignored = {"junk", "sly"} if SPECIFICATIONS[hook].declaration.kind is HookKind.NOTIFY else set()
     notes = [note for note in result.notes if note.severity is not Severity.INFO]
     assert {note.source.rpartition("/")[2] for note in notes} == set(faults) - ignored
     for note in notes:
@@ -317,3 +330,30 @@ def test_hooks_change_what_they_may(crystaler: Crystaler) -> None:
     assert "THE OTHER FILE" in answer.text  # type: ignore[union-attr]
     assert not answer.failed  # type: ignore[union-attr]
     assert dict(result.calls[0].arguments) == {"path": "b.txt"}
+
+
+class SlyText(str):
+    """A text whose own methods end the process."""
+
+    def _ends(self, *_: object, **__: object) -> Any:
+        raise SystemExit(3)
+
+    __eq__ = __ne__ = __len__ = __add__ = __str__ = __iter__ = __contains__ = strip = encode = split = _ends
+    __hash__ = str.__hash__
+
+
+def test_a_text_of_a_class_of_the_plugins_own_is_taken_as_plain_text(crystaler: Crystaler) -> None:
+    def on_prompt(self: object) -> str:
+        return SlyText("Say it plainly.")
+
+    def on_user_message(self: object, message: Any) -> str:
+        return SlyText("look there")
+
+    hooks = {"on_prompt": hookimpl(on_prompt), "on_user_message": hookimpl(on_user_message)}
+    prepare(crystaler)
+    crystaler.makeplugin("sly", type("Plugin", (), {"name": SlyText("sly"), **hooks}))
+    result = crystaler.run("look", "--approval", "full")
+    assert result.exit_code == 0
+    assert [note for note in result.notes if note.severity is not Severity.INFO] == []
+    assert "Say it plainly." in result.requests[0].items[0].text  # type: ignore[union-attr]
+    assert result.requests[0].items[-1].text == "look there"  # type: ignore[union-attr]

@@ -380,3 +380,36 @@ def test_classifiers_are_admitted_in_order_and_what_cannot_classify_is_omitted()
     assert [found.classifier for found in admitted] == [first, second]
     assert codes(notes) == [NoteCode.CONTRIBUTION_INVALID] * 3
     assert {note.source for note in notes} == {OUTSIDER}
+
+
+def test_an_omitted_entry_is_named_by_its_place_and_its_name() -> None:
+    _, notes = admit_tools(collected(tool("right"), tool("read")))
+    assert "omitted (number 2 of its list, named 'read'): it is named 'read', which is reserved" in notes[0].text
+
+
+def test_a_function_without_its_mark_is_told_about_the_mark() -> None:
+    def greet() -> str:
+        return ""
+
+    _, notes = admit_tools(collected(greet))
+    assert "(number 1 of its list): it is the function 'greet' as it is; write @tool above it" in notes[0].text
+
+
+def test_the_name_of_a_foreign_object_is_not_asked_for() -> None:
+    class Odd:
+        @property
+        def name(self) -> str:
+            raise SystemExit
+
+    _, notes = admit_tools(collected(Odd()))
+    assert codes(notes) == [NoteCode.CONTRIBUTION_INVALID]
+
+
+@pytest.mark.parametrize("admit", [admit_tools, admit_factories, admit_classifiers])
+def test_an_entry_that_ends_the_process_when_it_is_looked_at_is_omitted(admit: Any) -> None:
+    class Sly:
+        def __getattribute__(self, name: str) -> Any:
+            raise SystemExit(3)
+
+    _, notes = admit(collected(Sly()))
+    assert codes(notes) == [NoteCode.CONTRIBUTION_INVALID]

@@ -114,3 +114,25 @@ def test_a_package_that_is_off_is_not_imported(crystaler: Crystaler, site: Path,
 def test_a_broken_entry_point_file_is_nobodys_plugin(site: Path) -> None:
     install(site, "broken", "[crystal\n\x00=")
     assert find_packages([str(site)]) == ()
+
+
+@pytest.mark.parametrize("name", ["../acme", "a/b", "1acme", "a b", ".."])
+def test_an_entry_point_whose_name_could_choose_a_path_is_a_note(site: Path, name: str) -> None:
+    install(site, "acme", f"[crystal]\n{name} = acme_canary\n", acme_canary="raise SystemExit")
+    loaded, notes = load_packages(find_packages([str(site)]))
+    assert loaded == []
+    assert [note.code for note in notes] == [NoteCode.PLUGIN_INVALID]
+    assert "its name must be a letter, then letters, digits" in notes[0].text
+    assert "acme_canary" not in sys.modules
+
+
+def test_the_folders_of_a_namespace_are_places_of_what_lies_in_it(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = site.parent / "other"
+    (other / "space").mkdir(parents=True)
+    (site / "space" / "acme").mkdir(parents=True)
+    (site / "space" / "acme" / "__init__.py").write_text("raise SystemExit\n")
+    monkeypatch.syspath_prepend(str(other))
+    install(site, "acme", "[crystal]\nacme = space.acme:Plugin\n")
+    [found] = find_packages([str(site)])
+    assert set(found.places()) == {other / "space", site / "space", site / "space" / "acme"}
+    assert found.lies_in(other)

@@ -66,11 +66,35 @@ def test_set_replaces_clear_removes_and_names_have_no_case() -> None:
         sink.set("tests", "4")
         sink.clear("tests")
         sink.set("tests", " \n ")
+        sink.set("tests", "5")
+        sink.set("tests", None)
 
     board, notes = with_board(use)
     assert dict(board.texts) == {"build": "done"}
-    assert heard == [("build", "running"), ("build", "done"), ("tests", "4"), ("tests", "")]
+    assert heard == [
+        ("build", "running"),
+        ("build", "done"),
+        ("tests", "4"),
+        ("tests", ""),
+        ("tests", "5"),
+        ("tests", ""),
+    ]
     assert notes.all == ()
+
+
+def test_a_text_whose_own_methods_come_back_to_the_sink_holds_nothing_up() -> None:
+    def use(board: StatusBoard) -> None:
+        sink = board.open_sink("plugin:home/Acme", ["build"])
+
+        class Talkative:
+            def __str__(self) -> str:
+                sink.set("build", "inner")
+                return "outer"
+
+        sink.set("build", Talkative())  # type: ignore[arg-type]
+
+    board, _ = with_board(use)
+    assert dict(board.texts) == {"build": "outer"}
 
 
 def test_a_field_of_another_plugin_is_ignored_and_noted_once() -> None:
