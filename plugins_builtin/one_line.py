@@ -7,8 +7,9 @@ CHARACTERS = 200
 
 def one_line(text: str, characters: int = CHARACTERS) -> str:
     """Return ``text`` on one line: what does not print is escaped, and a long text is cut with an ellipsis."""
-    shown = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text[: characters + 1]
-    )
+    shown = text[: characters + 1]
+    if not shown.isprintable():
+        shown = "".join(
+            character if character.isprintable() else character.encode("unicode_escape").decode() for character in shown
+        )
     return shown if len(shown) <= characters else shown[: characters - 1] + "…"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crystal.types.approval import Authority, Risk
 from plugins_builtin.shell_risk import programs
 from plugins_builtin.shell_risk.git import judge_git
-from plugins_builtin.shell_risk.packages import PIP, judge_manager, judge_pip
+from plugins_builtin.shell_risk.packages import MANAGERS, PIP, judge_manager, judge_pip
 from plugins_builtin.shell_risk.words import Word
 
 if TYPE_CHECKING:
@@ -65,6 +65,20 @@ class Call(NamedTuple):
         return self._replace(words=self.words[count:])
 
 
+_NOTABLE = frozenset(
+    (
+        *programs.NETWORK,
+        *programs.ESCALATION,
+        *programs.PRIVILEGED,
+        *programs.DEVICE_TOOLS,
+        *programs.ARRAY_BUILTINS,
+        *programs.HIDDEN_PROGRAMS,
+        *MANAGERS,
+    )
+)
+"""Programs whose name alone says something."""
+
+
 def judge_call(judge: Judge, call: Call) -> bool:
     """Judge one call and return whether it downloads."""
     if not call.words:
@@ -100,6 +114,8 @@ def judge_call(judge: Judge, call: Call) -> bool:
 
 
 def _raise_for_name(judge: Judge, name: str, call: Call) -> None:
+    if name not in _NOTABLE and not name.startswith(("mkfs.", "crystal")):
+        return
     texts = [word.text for word in call.words[1:]]
     if name in programs.NETWORK:
         judge.raise_to(Risk.WRITE, Authority.NETWORK)
@@ -128,7 +144,9 @@ def _only_shows(texts: Sequence[str]) -> bool:
 
 def _has_option(texts: Sequence[str], names: Sequence[str]) -> bool:
     """Whether one of the options is there: alone, with its value behind ``=`` or attached, or shortened."""
-    for text in texts:
+    for text in texts if names else ():
+        if not text.startswith("-"):
+            continue
         option = text.partition("=")[0]
         for name in names:
             if option == name or (name.startswith("--") and len(option) > 4 and name.startswith(option)):

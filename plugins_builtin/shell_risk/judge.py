@@ -12,7 +12,7 @@ from plugins_builtin.shell_risk import programs
 from plugins_builtin.shell_risk.calls import Call, Flow, Stdin, judge_call
 from plugins_builtin.shell_risk.places import Fence, Places
 from plugins_builtin.shell_risk.syntax import DEEPEST, is_readable, parse
-from plugins_builtin.shell_risk.words import Word, decode, join, simple_word, text_of
+from plugins_builtin.shell_risk.words import Word, decode, join, simple_word, simple_words, text_of
 
 NESTING = 8
 """How many command lines inside words of others are read; a deeper one is Privileged."""
@@ -311,6 +311,9 @@ class Judge:
         return downloads
 
     def _command(self, node: Node, flow: Flow, stdin: Stdin, script: str) -> bool:
+        simple = simple_words(node)
+        if simple is not None:
+            return judge_call(self, Call(simple, flow.downloaded, stdin, script))
         words: list[Word] = []
         downloads = False
         fed = flow.downloaded

@@ -65,6 +65,7 @@ class Places:
         self._entries_left = PATTERN_ENTRIES
         self._names_left = PATTERN_NAMES
         self._seen: set[tuple[str, bool, tuple[str, ...]]] = set()
+        self._looked: set[tuple[str, bool, tuple[str, ...]]] = set()
         self._moved: set[str] = set()
         self._absent: dict[tuple[str, tuple[str, ...]], bool] = {}
         self._resolved: dict[str, ResolvedPath | None] = {}
@@ -77,8 +78,10 @@ class Places:
             self._look_at_pattern(word, writes)
             return
         text = word.text
-        if _OPTION.fullmatch(text):
+        key = (text, writes, self.folders)
+        if key in self._looked or _OPTION.fullmatch(text):
             return
+        self._looked.add(key)
         for candidate in path_candidates(text):
             if not self._leads_nowhere(candidate):
                 self.look_at(candidate, writes=writes)
@@ -125,6 +128,7 @@ class Places:
         """Note that names stand for something else from here on: links may have come to lie there."""
         self._moved.update(name.rstrip("/") for name in names if name)
         self._seen.clear()
+        self._looked.clear()
 
     def remember(self, earlier: tuple[str, ...]) -> None:
         """Count folders in again, in which the command may still be."""

@@ -15,7 +15,7 @@ from crystal.types.paths import ResolvedPath
 from crystal.workspace.fence import Fence
 from plugins_builtin.shell_risk import classify_command
 from plugins_builtin.shell_risk.syntax import is_readable, parse
-from plugins_builtin.shell_risk.words import decode, join, simple_word
+from plugins_builtin.shell_risk.words import decode, join, simple_word, simple_words
 from tests.plugins_builtin.shell_rows import FORBIDDEN, PRIVILEGED, WRITE
 
 WORKSPACE = Authority.WORKSPACE
@@ -500,3 +500,41 @@ def test_a_simple_word_is_what_the_whole_reading_makes_of_it() -> None:
                 seen += 1
                 assert join(decode(node, {})) == [simple], (command, node.type)
     assert seen > 1_000
+
+
+PARTS = [
+    "a",
+    "ls",
+    "-x",
+    "--y=z",
+    "A=1",
+    "1",
+    "src/*.py",
+    "?",
+    "'b c'",
+    '"d e"',
+    "''",
+    '""',
+    "~",
+    "a:b",
+    "+",
+    "@x",
+    ".",
+]
+SEPARATORS = [" ", "  ", "", "=", "\\", "$x", "[", "'", '"', "\n", "\t", "{a,b}", "!"]
+
+
+@given(parts=st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(SEPARATORS)), min_size=1, max_size=6))
+@example([("ls", " "), ("A=1", " ")])
+@example([("A=1", " "), ("ls", "")])
+@settings(max_examples=400, deadline=None)
+def test_the_words_of_a_simple_command_are_those_of_its_tree(parts: list[tuple[str, str]]) -> None:
+    root = parse("".join(map("".join, parts)))
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        pending += node.children
+        simple = simple_words(node) if node.type == "command" else None
+        if simple is not None:
+            assert "variable_assignment" not in [child.type for child in node.children]
+            assert simple == [word for child in node.children for word in join(decode(child, {}))]
