@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from types import FunctionType, MethodType
 from typing import Any
 
 import pluggy
@@ -65,7 +66,7 @@ class CheckedPluginManager(pluggy.PluginManager):
         self._specifications = specifications
         self._notes = notes
         self.registering = ""
-        self._parameters: dict[Callable[..., Any], tuple[inspect.Parameter, ...]] = {}
+        self._parameters: dict[Hashable, tuple[inspect.Parameter, ...]] = {}
         for module in SPECIFICATIONS:
             self.add_hookspecs(module)
 
@@ -103,16 +104,32 @@ class CheckedPluginManager(pluggy.PluginManager):
         return bool(taken) == bool(specification.arguments) and _argument_fault(taken, specification) is None
 
     def parameters(self, function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
-        """Return the parameters of a candidate function; looking them up takes most of the time of registering."""
-        found = self._parameters.get(function)
+        """Return the parameters of a candidate function: names, kinds, and whether each has a default.
+
+        Looking them up takes most of the time of registering, and most functions of one hook are alike.
+        """
+        shape = _shape(function)
+        found = self._parameters.get(shape)
         if found is None:
-            found = self._parameters[function] = tuple(inspect.signature(function).parameters.values())
+            found = self._parameters[shape] = tuple(inspect.signature(function).parameters.values())
         return found
 
     def _skip(self, code: NoteCode, hook: str, fault: str) -> None:
         stop = "" if fault.endswith("?") else "."
         text = f"Plugin '{self.registering}': '{hook}' {fault}{stop} The rest of the plugin is loaded."
         self._notes.add(code, text, self.registering)
+
+
+def _shape(function: Callable[..., Any]) -> Hashable:
+    """Return what decides the parameters of a plain function or method; any other stands for itself."""
+    plain = function.__func__ if type(function) is MethodType else function
+    if type(plain) is not FunctionType or not vars(plain).keys().isdisjoint(("__wrapped__", "__signature__")):
+        return function
+    code = plain.__code__
+    if code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return function
+    names, defaults = code.co_varnames[: code.co_argcount], len(plain.__defaults__ or ())
+    return names, code.co_posonlyargcount, defaults, plain is not function
 
 
 def _is_own_function(plugin: object, name: str) -> bool:

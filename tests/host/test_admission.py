@@ -413,3 +413,8 @@ def test_an_entry_that_ends_the_process_when_it_is_looked_at_is_omitted(admit: A
 
     _, notes = admit(collected(Sly()))
     assert codes(notes) == [NoteCode.CONTRIBUTION_INVALID]
+
+
+@pytest.mark.parametrize("kind", [5, None, [[]], [5], {"a": 1}, "text", ["string", "text"]])
+def test_a_type_that_is_none_is_named(kind: Any) -> None:
+    assert "the unknown type" in str(schema_fault({"type": "object", "properties": {"a": {"type": kind}}}))

@@ -303,3 +303,53 @@ def test_a_function_that_is_only_imported_is_not_taken_for_a_forgotten_hook() ->
     module = unmarked_module("on_user_message", lambda message: None)
     module.on_user_message.__module__ = "elsewhere"
     assert make_host(module).notes.all == ()
+
+
+def _wrapped(message: UserMessage, *more: object) -> str:
+    return exclaim(message)
+
+
+_wrapped.__wrapped__ = lambda message, wrong: ""  # type: ignore[attr-defined]
+
+
+class Bound:
+    """Its methods have a first parameter that is not the hook's."""
+
+    def with_self(message: UserMessage) -> str:  # noqa: N805  # what a method's first parameter is called says nothing
+        return "the plugin itself"
+
+    def right(message: object, facts: UserMessage) -> str:  # noqa: N805
+        return "not reached"
+
+
+FUNCTIONS: list[tuple[Any, bool]] = [
+    (lambda message: exclaim(message), True),
+    (lambda message, more=1: exclaim(message), True),
+    (lambda message, more: exclaim(message), False),
+    (lambda message, /: exclaim(message), True),
+    (lambda message, *more: exclaim(message), True),
+    (lambda message, **more: exclaim(message), True),
+    (lambda message, *, more=1: exclaim(message), True),
+    (lambda message, *, more: exclaim(message), False),
+    (lambda *, message: exclaim(message), False),
+    (lambda messages: "", False),
+    (_wrapped, False),
+    (Bound().with_self, True),
+    (Bound().right, False),
+]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_functions_that_are_nearly_alike_are_told_apart_in_one_host(order: int) -> None:
+    plugins = [
+        (MadePlugin(f"Plugin{number}", on_user_message=_marked(function)), accepted)
+        for number, (function, accepted) in enumerate(FUNCTIONS)
+    ]
+    host = make_host(*(plugin for plugin, _ in plugins[::order]))
+    refused = {note.source for note in host.notes.all}
+    assert refused == {full_name(plugin.name) for plugin, accepted in plugins if not accepted}  # type: ignore[arg-type]
+
+
+def _marked(function: Any) -> Any:
+    hookimpl(getattr(function, "__func__", function))
+    return function

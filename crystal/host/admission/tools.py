@@ -129,8 +129,8 @@ def schema_fault(schema: Any) -> str | None:
         if not isinstance(part, (Mapping, bool)):
             return f"describes the property '{name}' by {type(part).__name__}, not an object"
         kinds = part.get("type", ()) if isinstance(part, Mapping) else ()
-        for kind in (kinds,) if isinstance(kinds, str) else kinds:
-            if kind not in SCHEMA_TYPES:
+        for kind in kinds if isinstance(kinds, (list, tuple)) else (kinds,):
+            if not isinstance(kind, str) or kind not in SCHEMA_TYPES:
                 return f"gives the property '{name}' the unknown type {kind!r}"
     required = schema.get("required", [])
     if not isinstance(required, (list, tuple)) or not all(isinstance(name, str) for name in required):
