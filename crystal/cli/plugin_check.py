@@ -23,6 +23,7 @@ from crystal.cli.log import contained_output
 from crystal.cli.task import TaskRequest, execute_task
 from crystal.engine.preflight import SessionOptions
 from crystal.hookspecs.pending import PENDING
+from crystal.host.loading.snapshot import FolderRefused, read_folder
 from crystal.host.manifests.plugin import PLUGIN_MANIFEST, ModuleManifest
 from crystal.host.sources.disk import DIRECTORY_NAME, DiscoveredPlugin, home_tree, read_plugin
 from crystal.host.sources.switching import switch_plugin
@@ -34,6 +35,9 @@ from crystal.types.notes import Note, Severity
 
 HEADINGS = ("check", "result", "detail")
 FINE, BROKEN, SLOW, OPEN = "ok", "broken", "slow", "not reached"
+RAN = "ran"
+"""The outcome of a trace's first entry for a call; a second one tells what came of it."""
+
 SLOW_SECONDS = 0.1
 """A person notices a hook that takes longer at every call; on a busy machine a good one may, so that it is no fault."""
 
@@ -99,6 +103,10 @@ def check_plugin(folder: Path, form: str) -> int:
 
 
 def _look(folder: Path) -> Sequence[CheckRow]:
+    try:
+        read_folder(folder)
+    except FolderRefused as refused:
+        return [CheckRow(check="folder", result=BROKEN, detail=str(refused))]
     with tempfile.TemporaryDirectory(prefix="crystal-check-") as name:
         root = Path(name)
         home, workspace = Home(root=root / "home"), root / "workspace"
@@ -164,17 +172,19 @@ def _loading_rows(heard: _Heard, problem: str) -> list[CheckRow]:
 def _hook_rows(heard: _Heard) -> list[CheckRow]:
     rows = []
     for hook in heard.loaded.hooks if heard.loaded else ():
-        calls = heard.hooks.get(hook, [])
+        calls = [call for call in heard.hooks.get(hook, ()) if call[1] == RAN]
+        outcomes = [outcome for _, outcome in heard.hooks.get(hook, ()) if outcome in ("failed", "refused")]
         slowest = max((seconds for seconds, _ in calls), default=0.0)
-        outcomes = [outcome for _, outcome in calls if outcome in ("failed", "refused")]
         if hook.startswith("contribute_"):
-            rows.append(CheckRow(check=hook, result=FINE, detail="asked while the plugin is loaded"))
+            failed = [note for note in heard.notes if note.severity is not Severity.INFO and f"'{hook}'" in note.text]
+            detail = "it failed; the notes say why" if failed else "asked while the plugin is loaded"
+            rows.append(CheckRow(check=hook, result=BROKEN if failed else FINE, detail=detail))
             continue
         if not calls:
             detail = f"it comes with {PENDING[hook]}" if hook in PENDING else "this session gave no occasion for it"
             rows.append(CheckRow(check=hook, result=OPEN, detail=detail))
             continue
-        told = f"{len(calls)} calls, the slowest took {slowest * 1000:.1f} ms"
+        told = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'}, the slowest took {slowest * 1000:.1f} ms"
         told += "".join(f", {outcomes.count(word)} {word}" for word in ("failed", "refused") if word in outcomes)
         slow = slowest > SLOW_SECONDS
         told += "; write slow work as 'async def', so that it can be ended" if slow else ""
@@ -183,11 +193,12 @@ def _hook_rows(heard: _Heard) -> list[CheckRow]:
 
 
 def _note_rows(heard: _Heard, told: Sequence[Note]) -> list[CheckRow]:
-    known = {note.text for note in told}
+    fresh = {note.text: note for note in heard.notes}
+    for note in told:
+        fresh.pop(note.text, None)
     return [
         CheckRow(check="note", result=FINE if note.severity is Severity.INFO else BROKEN, detail=note.text)
-        for note in heard.notes
-        if note.text not in known
+        for note in fresh.values()
     ]
 
 

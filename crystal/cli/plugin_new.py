@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import keyword
 import os
@@ -15,16 +16,21 @@ from typing import Any
 import click
 
 from crystal.engine.preflight import check_workspace, working_directory
+from crystal.host.loading.snapshot import read_folder
+from crystal.host.sources.builtin import builtin_plugins
 from crystal.host.sources.disk import DIRECTORY_NAME
 from crystal.store.home import locate_home
+from crystal.store.trust import trust_entries
 from crystal.workspace.fence import Fence, printable
+
+HOST_PACKAGES = ("crystal", "plugins_builtin")
 
 PLUGIN = '''\
 """What {name} is for, in one line."""
 
 from crystal import Risk, hookimpl, tool
 
-name = "{name}"
+name = "{display}"
 
 
 @tool(risk=Risk.READ)
@@ -73,24 +79,46 @@ def command(name: str, source: str | None, workspace: Path | None, home: str | N
         raise click.ClickException(
             f"{name!r} cannot name a plugin folder; give a letter, then letters, digits, _ . or - (64 at most)."
         )
+    if name.lower() in HOST_PACKAGES:
+        raise click.ClickException(f"{name!r} is a package of the host, which a folder of that name would hide.")
     folder = _parent(source, workspace, home) / name
     module = module_name(name)
     files = {
         "plugin.json": json.dumps({"module": f"{module}.py"}, indent=2) + "\n",
-        f"{module}.py": PLUGIN.format(name=name),
+        f"{module}.py": PLUGIN.format(name=name, display=display_name(name)),
         f"test_{module}.py": TEST.format(),
     }
     write_folder(folder, files)
     click.echo(f"{folder} holds {', '.join(files)}.")
+    if source == "project" and _trusted(folder, files, workspace, home):
+        click.echo(f"You trust plugins/{name} as it is; after a change 'crystal trust' asks again.")
     click.echo(f"Test it: python -m pytest {folder}")
     if source is None:
         click.echo("Use it: move the folder into plugins/ of your Crystal home (~/.crystal/plugins).")
 
 
 def module_name(name: str) -> str:
-    """Return a module name for a plugin folder; one that the standard library or the language has gets a tail."""
+    """Return a module name for a plugin folder; one that the language or an installed module has gets a tail."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    return f"{plain}_plugin" if plain in sys.stdlib_module_names or keyword.iskeyword(plain) else plain
+    taken = keyword.iskeyword(plain) or plain in sys.stdlib_module_names or importlib.util.find_spec(plain) is not None
+    return f"{plain}_plugin" if taken else plain
+
+
+def display_name(name: str) -> str:
+    """Return the name a plugin goes by: its folder's, unless a built-in plugin has that."""
+    taken = {plugin.name.rpartition(":")[2] for plugin in builtin_plugins()}
+    return f"{name}-plugin" if name in taken else name
+
+
+def _trusted(folder: Path, files: dict[str, str], workspace: Path | None, home: str | None) -> bool:
+    """Trust what was written, and nothing that came beside it; return whether that is all there is."""
+    snapshot = read_folder(folder)
+    written = {name: text.encode() for name, text in files.items()}
+    if snapshot.entries.keys() != written.keys() or snapshot.files != written:
+        return False
+    real = str(check_workspace(workspace or working_directory()))
+    trust_entries(locate_home(home, os.environ), real, {f"plugins/{folder.name}": snapshot.digest})
+    return True
 
 
 def _parent(source: str | None, workspace: Path | None, home: str | None) -> Path:

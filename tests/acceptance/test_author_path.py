@@ -54,7 +54,36 @@ def test_a_new_plugin_can_be_made_where_it_counts(crystaler: Crystaler, source: 
     tree = crystaler.home if source == "home" else crystaler.workspace / ".crystal"
     assert sorted(os.listdir(tree / "plugins" / "acme")) == ["acme.py", "plugin.json", "test_acme.py"]
     rows = json.loads(crystaler.command("plugins", "list", "--format", "json").stdout)
-    assert [(row["plugin"], row["source"], row["effective"]) for row in rows] == [("acme", source, source == "home")]
+    assert [(row["plugin"], row["source"], row["effective"]) for row in rows] == [("acme", source, True)]
+    (tree / "plugins" / "acme" / "acme.py").write_text("raise SystemExit\n")
+    rows = json.loads(crystaler.command("plugins", "list", "--format", "json").stdout)
+    assert [row["reason"] for row in rows if source == "project"] == (
+        ["it changed since it was trusted; 'crystal trust' asks"] if source == "project" else []
+    )
+
+
+def test_a_new_plugin_brings_no_trust_to_its_neighbours(crystaler: Crystaler) -> None:
+    other = crystaler.workspace / ".crystal" / "plugins" / "Other"
+    other.mkdir(parents=True)
+    (other / "plugin.json").write_text('{"module": "other.py"}')
+    (other / "other.py").write_text('name = "Other"\n')
+    assert crystaler.command("plugins", "new", "acme", "--source", "project").exit_code == 0
+    rows = json.loads(crystaler.command("plugins", "list", "--format", "json").stdout)
+    assert {row["plugin"]: row["effective"] for row in rows} == {"acme": True, "Other": False}
+
+
+@pytest.mark.parametrize("name", ["files", "search", "question", "click", "pydantic", "pluggy", "Json", "class"])
+def test_any_name_gives_a_plugin_whose_test_passes(tmp_path: Path, name: str) -> None:
+    subprocess.run([*PROGRAM, "plugins", "new", name], cwd=tmp_path, capture_output=True, timeout=SECONDS, check=True)
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
 
 
 HEAD = "from crystal import Risk, hookimpl, tool\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,33 @@ def test_a_folder_that_is_no_plugin_is_refused(tmp_path: Path, capsys: pytest.Ca
         (tmp_path / name / "plugin.json").write_text("{}")
     assert run_command_line(["plugins", "check", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_failing_hook_is_counted_once_a_call_and_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = 'from crystal import hookimpl\nname = "Acme"\n\n@hookimpl\ndef on_turn_started():\n    raise ValueError\n'
+    rows = check(plugin(tmp_path, source), capsys, 1)
+    [row] = [row for row in rows if row["check"] == "on_turn_started"]
+    assert row["result"] == "broken"
+    assert row["detail"].startswith("1 call, ")
+    assert row["detail"].endswith(", 1 failed")
+    assert len([row for row in rows if row["check"] == "note"]) == 1
+
+
+def test_a_contribution_that_raises_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = check(plugin(tmp_path, GOOD.replace("return [acme_word]", "raise ValueError")), capsys, 1)
+    assert [row["result"] for row in rows if row["check"] == "contribute_tools"] == ["broken"]
+
+
+@pytest.mark.parametrize("odd", ["fifo", "link"])
+def test_a_folder_that_no_session_would_read_is_broken_and_not_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
+) -> None:
+    folder = plugin(tmp_path, GOOD)
+    if odd == "fifo":
+        os.mkfifo(folder / "pipe")
+    else:
+        (folder / "out").symlink_to(tmp_path)
+    [row] = check(folder, capsys, 1)
+    assert (row["check"], row["result"]) == ("folder", "broken")
