@@ -46,6 +46,7 @@ _SWITCH = {"on": True, "off": False, None: None}
 @click.option("--work", "mode", flag_value="work", default=True, help="Offer the Work catalog (default).")
 @click.option("--disable-tool", multiple=True, metavar="NAME", help="Leave a built-in tool out of this run.")
 @click.option("--plugins", type=click.Choice(["on", "off"]), help="Look for plugins, or not.")
+@click.option("--external-tools", type=click.Choice(["on", "off"]), help="Look for tool sets, or not.")
 @click.option("--no-plugin", multiple=True, metavar="NAME", help="Leave a plugin out of this run.")
 @click.option("--trust-project", is_flag=True, help="Let the workspace's own code count, for this run alone.")
 @click.option("--model-calls", type=count, default=1024, help="Budget of model rounds, or unlimited.")
@@ -186,6 +187,7 @@ def _session_options(values: dict[str, Any], environ: Mapping[str, str]) -> Sess
         continue_latest=values["continue_latest"],
         disabled_tools=tuple(values["disable_tool"]),
         plugins=_SWITCH[values["plugins"]],
+        external_tools=_SWITCH[values["external_tools"]],
         blocked_plugins=tuple(values["no_plugin"]),
         trust_project=values["trust_project"],
         client_options=client_options,

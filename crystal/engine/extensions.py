@@ -20,7 +20,7 @@ from crystal.types.environment import Environment
 class ExtensionOptions(Frozen):
     """What this process says about extensions, beyond the configuration.
 
-    :param plugins: overrides the configured switch.
+    :param plugins: overrides the configured switch; ``external_tools`` does so for tool sets.
     :param trust_project: whether everything counts that the workspace brings; nothing of that is remembered.
     :param blocked: plugins left out of this process.
     :param disabled_tools: built-in tools left out of this process.
@@ -28,6 +28,7 @@ class ExtensionOptions(Frozen):
     """
 
     plugins: bool | None = None
+    external_tools: bool | None = None
     trust_project: bool = False
     blocked: tuple[str, ...] = ()
     disabled_tools: tuple[str, ...] = ()
@@ -67,6 +68,14 @@ async def load_extensions(options: ExtensionOptions, config: Config, home: Home,
 
         disk = load_disk_plugins(home, workspace, project, frozenset(options.blocked))
         untrusted += disk.untrusted
+    sets = None
+    if (config.external_tools if options.external_tools is None else options.external_tools) and (
+        _is_there(home.root / "tools") or _is_there(workspace / ".crystal" / "tools")
+    ):
+        from crystal.host.sources.loaded_tool_sets import load_tool_sets
+
+        sets = load_tool_sets(home, workspace, project, config.external_tool_approval)
+        untrusted += sets.untrusted
     told = untrusted_note([*untrusted, *(prompts.untrusted if prompts else ())])
     host = await build_host(
         HostOptions(
@@ -74,10 +83,11 @@ async def load_extensions(options: ExtensionOptions, config: Config, home: Home,
             blocked=options.blocked,
             disabled_tools=options.disabled_tools,
         ),
-        [*loaded, *(disk.plugins if disk else ()), *options.extra],
+        [*loaded, *(disk.plugins if disk else ()), *options.extra, *(sets.plugins if sets else ())],
         earlier=[
             *notes,
             *(disk.notes if disk else ()),
+            *(sets.notes if sets else ()),
             *(prompts.notes if prompts else ()),
             *([] if told is None else [told]),
         ],
@@ -90,7 +100,11 @@ async def load_extensions(options: ExtensionOptions, config: Config, home: Home,
     names = {name: host.plugins.display_name(name) for name in host.plugins.names}
     return Extensions(
         host=host,
-        environment=Environment(plugins=disk.facts(names, host.plugins.refusals) if disk else ()),
+        environment=Environment(
+            plugins=disk.facts(names, host.plugins.refusals) if disk else (),
+            tool_sets=sets.facts(names) if sets else (),
+            external_tools=sets.tool_facts(host.tools.values()) if sets else (),
+        ),
         templates=prompts.templates if prompts else BUILT_IN,
     )
 

@@ -42,7 +42,7 @@ class SessionOptions(Frozen):
     :param resume: id or prefix of a session to resume.
     :param continue_latest: resume the latest session of the workspace.
     :param approval_model: whether reviews use a model of their own; a named provider or model says that they do.
-    :param plugins: whether plugins are looked for.
+    :param plugins: whether plugins are looked for; ``external_tools`` says so of tool sets.
     :param trust_project: whether everything counts that the workspace brings, without being remembered.
     :param client_options: protocol-specific values of this process, such as the script of ``scripted``.
     :param program_timeout: seconds a program started by a tool may take when its call names no limit; infinity for
@@ -66,6 +66,7 @@ class SessionOptions(Frozen):
     continue_latest: bool = False
     disabled_tools: tuple[str, ...] = ()
     plugins: bool | None = None
+    external_tools: bool | None = None
     trust_project: bool = False
     blocked_plugins: tuple[str, ...] = ()
     extra_plugins: tuple[FoundPlugin, ...] = ()
@@ -134,6 +135,7 @@ async def check(options: SessionOptions, workspace: Path, environ: Mapping[str, 
         raise SetupError("projectTrust is never in config.json; set it to ask, or leave out --trust-project.")
     extending = ExtensionOptions(
         plugins=options.plugins,
+        external_tools=options.external_tools,
         trust_project=options.trust_project,
         blocked=options.blocked_plugins,
         disabled_tools=options.disabled_tools,

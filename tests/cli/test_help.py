@@ -25,6 +25,7 @@ RUN_OPTIONS = (
     "--approval-provider",
     "--approval-model-id",
     "--plugins",
+    "--external-tools",
     "--no-plugin",
     "--trust-project",
     "--model-calls",

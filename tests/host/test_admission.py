@@ -395,8 +395,11 @@ def test_a_function_without_its_mark_is_told_about_the_mark() -> None:
     assert "(number 1 of its list): it is the function 'greet' as it is; write @tool above it" in notes[0].text
 
 
-def test_the_name_of_a_foreign_object_is_not_asked_for() -> None:
+@pytest.mark.parametrize("module", [__name__, "crystal.types.tools", None, 5])
+def test_the_name_of_a_foreign_object_ends_nothing(module: Any) -> None:
     class Odd:
+        __module__ = module
+
         @property
         def name(self) -> str:
             raise SystemExit

@@ -83,6 +83,7 @@ async def approve_call(
         edits_files=tool.is_builtin and call.name in FILE_WRITERS,
         granted=state.grants.cover(keys),
         allowed=is_allowed(tool, keys, state.allow),
+        author_always=tool.author_always,
         grantable=bool(keys.keys),
         storable=_is_storable(state, keys),
     )

@@ -24,10 +24,20 @@ class Omitted(Exception):
 
 def _which(entry: object, position: int) -> str:
     """Say which entry it is, by its place in the plugin's list and, where it has one, its name."""
-    # Only of the host's own classes: a name may be code of the plugin.
-    name = getattr(entry, "name", None) if type(entry).__module__.startswith("crystal.types.") else None
+    name = _name_of(entry)
     named = f", named {printable(name[:_SHOWN])!r}" if type(name) is str else ""
     return f"number {position} of its list{named}"
+
+
+def _name_of(entry: object) -> object:
+    """Return the name of an entry of one of the host's own classes; for others it may be code of the plugin."""
+    try:
+        return getattr(entry, "name", None) if type(entry).__module__.startswith("crystal.") else None
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        # A class may call itself one of the host's.
+        return None
 
 
 def check_each(entries: tuple[Collected, ...], kind: str, check: Callable[[Collected], None]) -> tuple[Note, ...]:

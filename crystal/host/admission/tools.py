@@ -9,6 +9,7 @@ from typing import Any
 from crystal.host.admission.entries import NAME, Omitted, check_each
 from crystal.host.dispatch import Collected
 from crystal.host.reserved import RESERVED_TOOLS
+from crystal.host.tool_sets.contribution import ToolSetContribution
 from crystal.types._frozen import Frozen
 from crystal.types._readonly import read_only, thaw
 from crystal.types.approval import Authority, Risk
@@ -23,11 +24,13 @@ class RegisteredTool(Frozen):
 
     :param plugin: full name of the plugin it comes from; also the origin that grants are keyed by.
     :param definition: read once and copied, so that nothing can change what the model was told.
+    :param author_always: whether the author of its tool set asks for calls without a question, and that counts.
     """
 
     plugin: str
     contribution: ToolContribution
     definition: ToolDefinition
+    author_always: bool = False
 
     @property
     def is_builtin(self) -> bool:
@@ -88,7 +91,8 @@ def _read_tool(entry: Any, plugin: str) -> RegisteredTool:
     told = ToolDefinition(
         name=definition.name, description=definition.description, schema=read_only(thaw(definition.schema))
     )
-    return RegisteredTool(plugin=plugin, contribution=entry, definition=told)
+    always = isinstance(entry, ToolSetContribution) and entry.author_always and plugin.startswith("toolset:")
+    return RegisteredTool(plugin=plugin, contribution=entry, definition=told, author_always=always)
 
 
 def _field_fault(entry: ToolContribution) -> str | None:
