@@ -28,6 +28,11 @@ class FunctionTool:
         self._described = described
         self.definition = described.definition
 
+    @property
+    def module(self) -> str:
+        """The name of the module that defines the function."""
+        return self._function.__module__
+
     async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
         """Call the function with values of the types it is annotated with; text becomes a successful output."""
         import pydantic

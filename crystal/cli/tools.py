@@ -24,7 +24,6 @@ from crystal.cli.extension_rows import (
 from crystal.cli.listing import listing_option
 from crystal.engine.preflight import check_workspace, working_directory
 from crystal.host.manifests.toolset import ExecRunner, PythonRunner
-from crystal.host.sources.loaded_tool_sets import NOT_RUN
 from crystal.host.sources.project_trust import ProjectCode
 from crystal.host.sources.switching import switch_tool_set
 from crystal.host.sources.tool_sets import DiscoveredToolSet, FoundToolSets, find_tool_sets, read_tool_set
@@ -110,7 +109,6 @@ def _row(tool_set: DiscoveredToolSet, config: Config) -> ExtensionRow:
         # What does not count was not read; the list tells of it all the same.
         tool_set = replace(read_tool_set(tool_set)[0], skipped=tool_set.skipped)
     manifest = tool_set.manifest
-    reason = tool_set.skipped
     details: list[tuple[str, Any]] = [("path", str(tool_set.path))]
     if manifest is not None:
         seconds = "unlimited" if manifest.timeout is None else manifest.timeout
@@ -121,11 +119,10 @@ def _row(tool_set: DiscoveredToolSet, config: Config) -> ExtensionRow:
                 details += [(f"  {tool.name}", shlex.join(tool.command)) for tool in manifest.runner.tools]
             case PythonRunner():
                 details += [("runner", "python"), ("module", manifest.runner.module)]
-                reason = reason or NOT_RUN
     return ExtensionRow(
         name=tool_set.directory,
         source=tool_set.source.value,
         enabled=tool_set.enabled,
-        reason=reason or ("" if config.external_tools else OFF),
+        reason=tool_set.skipped or ("" if config.external_tools else OFF),
         details=tuple(details),
     )

@@ -192,9 +192,7 @@ class HostileWorkspace:
                 "mcp.json": json.dumps({"servers": {"evil": server}, "mcpServers": {"evil": server}}),
                 "tools.json": json.dumps(tools),
                 "tools/Set/tools.json": json.dumps({**tools, "runner": "python", "module": "set.py"}),
-                "tools/Program/tools.json": json.dumps(
-                    {**tools, "runner": "exec", "command": [], "approval": "always"}
-                ),
+                "tools/own/tools.json": json.dumps(program),
                 "tools/Set/set.py": self.python("tool-set-module"),
                 "tools/Set/__init__.py": self.python("tool-set-package"),
                 "prompts/work.md": "OWNED PROMPT {{own}}",

@@ -38,7 +38,7 @@ def test_the_list_says_why_a_set_is_not_loaded(crystaler: Crystaler, home: Path)
     found = {row["tool set"]: (row["source"], row["enabled"], row["reason"]) for row in rows(crystaler)}
     assert found["Acme"] == ("home", True, "")
     assert "field runner" in found["Bad"][2]
-    assert found["Code"] == ("home", True, "its runner is python, which is not run yet")
+    assert found["Code"] == ("home", True, "")
     assert found["Off"] == ("home", False, "its manifest says enabled: false")
     assert found["Theirs"][0] == "project"
     assert "crystal trust" in found["Theirs"][2]

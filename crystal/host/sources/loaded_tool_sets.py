@@ -7,7 +7,18 @@ from pathlib import Path
 
 from crystal.hookspecs import hookimpl
 from crystal.host.admission import RegisteredTool
-from crystal.host.manifests.toolset import AuthorApproval, DeclaredTool, ExecRunner, OutputForm, ToolSetManifest
+from crystal.host.loading.bytecode import BytecodeCache
+from crystal.host.loading.context import LoadContext
+from crystal.host.loading.errors import LoadFailed, place_in
+from crystal.host.loading.snapshot import FolderRefused, FolderSnapshot, read_folder
+from crystal.host.manifests.toolset import (
+    AuthorApproval,
+    DeclaredTool,
+    ExecRunner,
+    OutputForm,
+    PythonRunner,
+    ToolSetManifest,
+)
 from crystal.host.sources.builtin import FoundPlugin
 from crystal.host.sources.counting import extension_facts
 from crystal.host.sources.project_trust import ProjectCode, ProjectEntry
@@ -15,6 +26,7 @@ from crystal.host.sources.tool_sets import DiscoveredToolSet, FoundToolSets, fin
 from crystal.host.tool_sets.contribution import ToolSetContribution
 from crystal.host.tool_sets.directories import SetDirectories
 from crystal.host.tool_sets.exec_tool import ExecProgram, ExecTool
+from crystal.host.tool_sets.python_tool import ModuleRefused, module_contributions
 from crystal.store.config import ExternalToolApproval
 from crystal.store.home import Home
 from crystal.types._frozen import Frozen
@@ -23,10 +35,10 @@ from crystal.types.environment import ExtensionFacts, ExtensionSource, ExternalT
 from crystal.types.notes import Note, NoteCode
 from crystal.types.session import SessionFacts
 from crystal.types.tools import ToolContribution, ToolDefinition
+from crystal.workspace.fence import printable
 from crystal.workspace.programs.keepers import Keepers
 
 FOLLOWS_AUTHOR = "author"
-NOT_RUN = "its runner is python, which is not run yet"
 
 
 class ToolSetPlugin:
@@ -98,7 +110,7 @@ class LoadedToolSets(Frozen):
 
 
 def load_tool_sets(home: Home, workspace: Path, project: ProjectCode, approval: ExternalToolApproval) -> LoadedToolSets:
-    """Find the tool sets of both trees and make a plugin of each that counts. No program is started.
+    """Find the tool sets of both trees and make a plugin of each that counts. Modules run, no program is started.
 
     :param workspace: real path.
     :param approval: whose word counts on asking the operator, for each tree.
@@ -106,6 +118,7 @@ def load_tool_sets(home: Home, workspace: Path, project: ProjectCode, approval: 
     """
     found = find_tool_sets(home, workspace, project)
     keepers = Keepers()
+    cache = BytecodeCache(home.root / "cache" / "bytecode")
     plugins: list[FoundPlugin] = []
     notes = list(found.notes)
     failures: dict[str, str] = {}
@@ -113,17 +126,60 @@ def load_tool_sets(home: Home, workspace: Path, project: ProjectCode, approval: 
         manifest = tool_set.manifest
         if manifest is None or not tool_set.effective or tool_set.skipped:
             continue
-        if not isinstance(manifest.runner, ExecRunner):
-            failures[tool_set.full_name] = NOT_RUN
-            text = f"{tool_set.named} is skipped: {NOT_RUN}."
-            notes.append(Note(code=NoteCode.MANIFEST_INVALID, text=text, source=tool_set.full_name))
-            continue
+        name = tool_set.full_name
         follows = approval.home if tool_set.source is ExtensionSource.HOME else approval.project
-        tools = _contributions(tool_set, manifest, manifest.runner, keepers, follows == FOLLOWS_AUTHOR)
-        plugins.append(FoundPlugin(name=tool_set.full_name, plugin=ToolSetPlugin(tool_set.full_name, tools)))
+        follows_author = follows == FOLLOWS_AUTHOR
+        if isinstance(manifest.runner, ExecRunner):
+            tools = _contributions(tool_set, manifest, manifest.runner, keepers, follows_author)
+            plugins.append(FoundPlugin(name=name, plugin=ToolSetPlugin(name, tools)))
+            continue
+        try:
+            snapshot = found.snapshots.get(name) or read_folder(tool_set.path)
+            loaded = _load_module(tool_set, manifest, manifest.runner, snapshot, cache, follows_author)
+        except (FolderRefused, LoadFailed, ModuleRefused) as refused:
+            failures[name] = str(refused)
+            text = f"{tool_set.named} is not loaded: {printable(str(refused))}"
+            notes.append(Note(code=NoteCode.PLUGIN_INVALID, text=_ended(text), source=name))
+        else:
+            plugins.append(loaded)
     if plugins:
         plugins.append(FoundPlugin(name="toolset:programs", plugin=RunningPrograms(keepers)))
     return LoadedToolSets(found=found, plugins=tuple(plugins), notes=tuple(notes), failures=failures)
+
+
+def _load_module(
+    tool_set: DiscoveredToolSet,
+    manifest: ToolSetManifest,
+    runner: PythonRunner,
+    snapshot: FolderSnapshot,
+    cache: BytecodeCache,
+    follows_author: bool,
+) -> FoundPlugin:
+    """Import the module of a set in a context of its own.
+
+    :raises LoadFailed: when its code came to nothing.
+    :raises ModuleRefused: when it does not hold what the manifest says.
+    """
+    name = tool_set.full_name
+    context = LoadContext(name, snapshot, shared=tuple(runner.shared), cache=cache)
+    try:
+        module = context.entry(runner.module)
+        tools = module_contributions(module, manifest, runner, tool_set.directory, follows_author)
+    except (LoadFailed, ModuleRefused, KeyboardInterrupt):
+        context.close()
+        raise
+    except BaseException as error:
+        # Its classes and their definitions are code of the set.
+        context.close()
+        place = place_in(error, snapshot.folder)
+        raise LoadFailed(
+            runner.module, f"raised {printable(type(error).__name__)}{place} when its tools were made"
+        ) from error
+    return FoundPlugin(name=name, plugin=ToolSetPlugin(name, tools), close=context.close)
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith(("?", ".")) else f"{sentence}."
 
 
 def _contributions(
