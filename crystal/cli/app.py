@@ -24,7 +24,7 @@ COMMANDS = {
     "run": ("crystal.cli.run", "Run one task, then exit."),
     "schema": ("crystal.cli.schema", "Print a published JSON Schema."),
     "sessions": ("crystal.cli.sessions", "List and show saved sessions."),
-    "tools": ("crystal.cli.tools", "List, show and switch tool sets."),
+    "tools": ("crystal.cli.tools", "List, show and switch tool sets, or begin a new one."),
     "trust": ("crystal.cli.trust", "Trust the code that a workspace brings, as it is now."),
     "version": ("crystal.cli.version", "Print the version."),
     "why": ("crystal.cli.why", "Say how a tool call was judged and who answered."),

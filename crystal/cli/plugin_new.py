@@ -145,9 +145,10 @@ def _project_tree(workspace: Path, home: str | None) -> Path:
     return tree
 
 
-def write_folder(folder: Path, files: dict[str, str]) -> None:
+def write_folder(folder: Path, files: dict[str, str], executable: frozenset[str] = frozenset()) -> None:
     """Write a new folder whole or not at all.
 
+    :param executable: names of the files that are programs.
     :raises click.ClickException: when something is there already or the folder cannot be written.
     """
     if os.path.lexists(folder):
@@ -158,6 +159,7 @@ def write_folder(folder: Path, files: dict[str, str]) -> None:
         made = Path(tempfile.mkdtemp(prefix=".crystal-new-", dir=folder.parent))
         for name, text in files.items():
             (made / name).write_text(text, "utf-8")
+            (made / name).chmod(0o755 if name in executable else 0o644)
         made.chmod(0o755)
         made.rename(folder)
     except OSError as error:

@@ -22,6 +22,7 @@ from crystal.cli.extension_rows import (
     unknown,
 )
 from crystal.cli.listing import listing_option
+from crystal.cli.tool_set_new import command as new_command
 from crystal.engine.preflight import check_workspace, working_directory
 from crystal.host.manifests.toolset import ExecRunner, PythonRunner
 from crystal.host.sources.project_trust import ProjectCode
@@ -37,7 +38,10 @@ WORD = "tool set"
 
 @click.group(name="tools")
 def command() -> None:
-    """List, show and switch tool sets."""
+    """List, show and switch tool sets, or begin a new one."""
+
+
+command.add_command(new_command)
 
 
 @command.command(name="list")

@@ -174,7 +174,7 @@ class Crystaler:
         import dataclasses
 
         result = self.command("run", *arguments)
-        if "json" not in arguments:
+        if not _prints_lines(arguments):
             return result
         lines = parse_lines(result.stdout)
         session_id = lines[0]["sessionID"] if lines else ""
@@ -203,7 +203,7 @@ class Crystaler:
             stdout=output,
             stderr=stderr.getvalue(),
             events=tuple(recorder.events),
-            lines=parse_lines(output) if "json" in arguments else (),
+            lines=parse_lines(output) if _prints_lines(arguments) else (),
             requests=tuple(recorder.requests),
             session_id=recorder.session_id,
             error=recorder.error,
@@ -237,6 +237,12 @@ class Crystaler:
             operator=operator or request.operator,
             surroundings=around,
         )
+
+
+def _prints_lines(arguments: Sequence[str]) -> bool:
+    """Whether a run is told to print JSON lines."""
+    pairs = zip(arguments, arguments[1:], strict=False)
+    return "--format=json" in arguments or any(pair == ("--format", "json") for pair in pairs)
 
 
 class _Recorder:

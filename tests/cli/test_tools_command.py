@@ -82,3 +82,25 @@ def test_enabling_says_when_the_whole_feature_is_off(crystaler: Crystaler, home:
         "Nothing is loaded all the same: externalTools is false" in crystaler.command("tools", "enable", "Acme").stdout
     )
     assert [row["reason"] for row in rows(crystaler)] == ["externalTools is false in config.json"]
+
+
+@pytest.mark.parametrize("runner", ["exec", "python"])
+@pytest.mark.parametrize("name", ["acme", "Acme.Tools", "read", "json", "class"])
+def test_a_new_set_works_where_it_is_made(crystaler: Crystaler, home: Path, runner: str, name: str) -> None:
+    home.mkdir()
+    made = crystaler.command("tools", "new", str(home / name), "--runner", runner)
+    assert made.exit_code == 0, made.stderr
+    greet = made.stdout.strip().rpartition(" ")[2].rstrip(".")
+    crystaler.script([{"toolCalls": [{"name": greet, "arguments": {"who": "you"}}]}, {"text": "Done."}])
+    result = crystaler.run("go", "--allow", greet)
+    assert result.notes == ()
+    assert result.calls[0].output.startswith("Hello, you.")
+    again = crystaler.command("tools", "new", str(home / name), "--runner", runner)
+    assert (again.exit_code, "is there already" in again.stderr) == (1, True)
+
+
+def test_a_folder_whose_name_no_set_may_have_is_not_made(crystaler: Crystaler) -> None:
+    refused = crystaler.command("tools", "new", "a b")
+    assert refused.exit_code == 1
+    assert "'a b' cannot name a tool set's folder" in refused.stderr
+    assert not (crystaler.workspace / "a b").exists()
