@@ -241,7 +241,7 @@ class Crystaler:
 
 def _prints_lines(arguments: Sequence[str]) -> bool:
     """Whether a run is told to print JSON lines."""
-    pairs = zip(arguments, arguments[1:], strict=False)
+    pairs = itertools.pairwise(arguments)
     return "--format=json" in arguments or any(pair == ("--format", "json") for pair in pairs)
 
 

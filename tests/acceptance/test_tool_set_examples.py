@@ -13,6 +13,7 @@ import pytest
 from crystal.host.manifests.toolset import ExecRunner, parse_tool_set
 from crystal.testing.crystaler import Crystaler
 from crystal.testing.result import RunResult
+from crystal.types.items import ToolResultItem
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "tools"
@@ -55,6 +56,21 @@ def test_a_failure_of_the_program_is_a_failed_call(crystaler: Crystaler) -> None
     assert call.failed
     assert "not a git repository" in call.output
     assert "(exit 128)" in call.output
+
+
+def test_words_has_two_tools(crystaler: Crystaler) -> None:
+    crystaler.makefile("a.txt", "one two two\nthree\n")
+    assert run(crystaler, "count_words", path="a.txt", most=1).calls[0].output == "2 two"
+    assert run(crystaler, "longest_lines", path="a.txt", most=1).calls[0].output == "line 1: 11 characters"
+    assert run(crystaler, "count_words", path="/etc/hostname").exit_code == 4
+
+
+def test_chart_returns_an_image(crystaler: Crystaler) -> None:
+    result = run(crystaler, "chart", numbers=[1, 2, 4])
+    assert "3 bars, the highest stands for 4." in result.calls[0].output
+    [image] = [image for item in result.requests[1].items if isinstance(item, ToolResultItem) for image in item.images]
+    assert image.media_type == "image/png"
+    assert run(crystaler, "chart", numbers=[]).calls[0].failed
 
 
 def test_the_manifest_of_the_guide_is_one() -> None:

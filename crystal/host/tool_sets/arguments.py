@@ -6,9 +6,30 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from crystal.workspace.fence import Fence
+
 
 class ArgumentRefused(Exception):
     """An argument cannot be given to the program. The message is one sentence that names it and the rule."""
+
+
+def fence_arguments(
+    arguments: Mapping[str, Any], names: tuple[str, ...], fence: Fence, permitted: frozenset[str]
+) -> dict[str, Any]:
+    """Return the arguments with every path made absolute and real; a path may be a text or one of a list of texts.
+
+    :raises PathRefused: for a path that this call may not use.
+    """
+    fenced = dict(arguments)
+    for name in names:
+        value = fenced.get(name)
+        if isinstance(value, str):
+            fenced[name] = fence.admit(value, permitted, writing=True).real
+        elif isinstance(value, list):
+            fenced[name] = [
+                fence.admit(each, permitted, writing=True).real if isinstance(each, str) else each for each in value
+            ]
+    return fenced
 
 
 def bind_arguments(flags: Mapping[str, str], arguments: Mapping[str, Any]) -> list[str]:

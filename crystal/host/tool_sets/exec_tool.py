@@ -7,9 +7,8 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from crystal.host.tool_sets.arguments import ArgumentRefused, bind_arguments, encode_input
+from crystal.host.tool_sets.arguments import ArgumentRefused, bind_arguments, encode_input, fence_arguments
 from crystal.host.tool_sets.content import CONTENT_BYTES, IMAGE_BYTES, ContentRefused, read_content
 from crystal.host.tool_sets.directories import DirectoriesRefused, SetDirectories
 from crystal.host.tool_sets.program import ProgramRefused, find_command
@@ -160,25 +159,6 @@ class ExecTool:
             count = "an image" if len(images) == 1 else f"{len(images)} images"
             return _failure(f"{said}({program.definition.name} answered {count}, which this model cannot be shown.)")
         return ToolOutput(text=text, images=images)
-
-
-def fence_arguments(
-    arguments: Mapping[str, Any], names: tuple[str, ...], fence: Fence, permitted: frozenset[str]
-) -> dict[str, Any]:
-    """Return the arguments with every path made absolute and real; a path may be a text or one of a list of texts.
-
-    :raises PathRefused: for a path that this call may not use.
-    """
-    fenced = dict(arguments)
-    for name in names:
-        value = fenced.get(name)
-        if isinstance(value, str):
-            fenced[name] = fence.admit(value, permitted, writing=True).real
-        elif isinstance(value, list):
-            fenced[name] = [
-                fence.admit(each, permitted, writing=True).real if isinstance(each, str) else each for each in value
-            ]
-    return fenced
 
 
 def make_environment(context: ToolContext) -> list[bytes]:

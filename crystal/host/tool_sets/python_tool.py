@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from crystal.host.manifests.toolset import AuthorApproval, PythonRunner, ToolSetManifest
+from crystal.host.tool_sets.arguments import fence_arguments
 from crystal.host.tool_sets.contribution import ToolSetContribution
 from crystal.host.tool_sets.directories import DirectoriesRefused, SetDirectories
 from crystal.tool_functions import FunctionTool
+from crystal.types._readonly import read_only
 from crystal.types.approval import Authority, Risk
 from crystal.types.tools import Tool, ToolCall, ToolContext, ToolContribution, ToolDefinition, ToolOutput
+from crystal.workspace.fence import Fence, PathRefused
 
 
 class ModuleRefused(Exception):
@@ -20,31 +24,40 @@ class ModuleRefused(Exception):
 
 
 class PythonTool:
-    """A tool of a module, with the runtime directories and the time limit of its set.
+    """A tool of a module, with fenced paths, the runtime directories and the time limit of its set.
 
+    :param path_arguments: properties that are file paths.
     :param seconds: the limit of a call; ``None`` for none.
     """
 
     def __init__(
-        self, tool: Tool, definition: ToolDefinition, directories: SetDirectories, seconds: float | None
+        self,
+        tool: Tool,
+        definition: ToolDefinition,
+        path_arguments: tuple[str, ...],
+        directories: SetDirectories,
+        seconds: float | None,
     ) -> None:
         self._tool = tool
+        self._path_arguments = path_arguments
         self._directories = directories
         self._seconds = seconds
         self.definition = definition
 
     async def invoke(self, call: ToolCall, context: ToolContext) -> ToolOutput:
-        """Run one call.
+        """Run one call; the tool sees every path real and absolute.
 
         :raises Exception: whatever the tool raises.
         """
+        fence = Fence.at(context.workspace, context.home)
         try:
+            fenced = fence_arguments(call.arguments, self._path_arguments, fence, context.permitted_paths)
             self._directories.make(context)
-        except DirectoriesRefused as refused:
+        except (PathRefused, DirectoriesRefused) as refused:
             return ToolOutput(text=f"{call.name}: {refused}", failed=True)
         try:
             async with asyncio.timeout(self._seconds) as limit:
-                return await self._tool.invoke(call, context)
+                return await self._tool.invoke(replace(call, arguments=read_only(fenced)), context)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -107,13 +120,14 @@ def _laid_over(
     overlay = manifest.overlay(found.name)
     if overlay is None:
         return None
-    definition = found.tool.definition
+    path_arguments = tuple(dict.fromkeys((*found.path_arguments, *overlay.path_arguments)))
+    tool = PythonTool(found.tool, found.tool.definition, path_arguments, directories, manifest.timeout)
     return ToolSetContribution(
         name=found.name,
-        tool=PythonTool(found.tool, definition, directories, manifest.timeout),
+        tool=tool,
         # What the code says of itself is not widened.
         catalogs=found.catalogs & overlay.catalogs or overlay.catalogs,
-        path_arguments=tuple(dict.fromkeys((*found.path_arguments, *overlay.path_arguments))),
+        path_arguments=path_arguments,
         risk=max(found.risk or Risk.WRITE, Risk.WRITE),
         authority=found.authority | Authority.WORKSPACE,
         pre_classifier=found.pre_classifier,
