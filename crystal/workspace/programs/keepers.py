@@ -355,8 +355,10 @@ class _Call:
     def _end_printers(self) -> None:
         """End whatever holds the writing end of one of the pipes: what can be found without the keeper."""
         if sys.platform == "linux":
+            # A keeper that the command stopped early may hold them, too, and has the rest to end.
+            spared = {os.getpid(), self._keeper.pid}
             _end_holders(
-                {f"pipe:[{os.fstat(pipe.descriptor).st_ino}]" for pipe in self._pipes if not pipe.ended.done()}
+                {f"pipe:[{os.fstat(pipe.descriptor).st_ino}]" for pipe in self._pipes if not pipe.ended.done()}, spared
             )
 
     async def _finish(self) -> None:
@@ -403,9 +405,8 @@ def _settle(future: asyncio.Future[Outcome], outcome: Outcome | Exception) -> No
         future.set_result(outcome)
 
 
-def _end_holders(pipes: set[str]) -> None:
-    own = os.getpid()
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != own]:
+def _end_holders(pipes: set[str], spared: set[int]) -> None:
+    for pid in {int(name) for name in os.listdir("/proc") if name.isdigit()} - spared:
         with contextlib.suppress(OSError):  # it has ended, or belongs to somebody else
             if any(os.readlink(f"/proc/{pid}/fd/{name}") in pipes for name in os.listdir(f"/proc/{pid}/fd")):
                 os.kill(pid, signal.SIGKILL)
