@@ -79,17 +79,27 @@ class _Search:
 
     async def _name_files(self, program: str) -> list[str]:
         """Return the files with a match, in the order of a walk."""
-        scope, wish = self._scope, self._wish
-        named: list[str] = []
-        jobs: list[list[str] | None] = [None]
-        if not await in_thread(lambda: scope.is_plain(self._clock.stopped), self._clock):
+        import asyncio
+
+        scope = self._scope
+        # Most trees are plain; ripgrep is through with them by the time that is known.
+        plain = asyncio.create_task(in_thread(lambda: scope.is_plain(self._clock.stopped), self._clock))
+        try:
+            named = await self._named(program, None)
+        except BaseException:
+            plain.cancel()
+            await asyncio.gather(plain, return_exceptions=True)
+            raise
+        if not await plain:
             files = await in_thread(lambda: list(scope.files(self._clock.stopped)), self._clock)
-            jobs = [*portions(files, _FILES_NAMED)]
-        for job in jobs:
-            arguments = naming_arguments(program, scope, wish, job)
-            async with aclosing(printed_records(arguments, scope.folder, b"\0")) as records:
-                named += [os.fsdecode(record) async for record in records]
+            named = [name for job in portions(files, _FILES_NAMED) for name in await self._named(program, job)]
         return sorted(named, key=lambda path: os.fsencode(path).split(b"/"))
+
+    async def _named(self, program: str, files: list[str] | None) -> list[str]:
+        """Return those of ``files`` with a match, or of everything there is."""
+        arguments = naming_arguments(program, self._scope, self._wish, files)
+        async with aclosing(printed_records(arguments, self._scope.folder, b"\0")) as records:
+            return [os.fsdecode(record) async for record in records]
 
     async def _take_printed(self, arguments: list[str], given: bytes | None = None) -> bool:
         """Take what a backend prints; ``False`` when the report wants no more."""
